@@ -1,0 +1,1 @@
+//! Records signals of traces and correlates them with labels.

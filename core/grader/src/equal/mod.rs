@@ -1,0 +1,140 @@
+//! Compares two answers: first as text, then as typed values, then, in lenient mode, in the other ways in which an
+//! answer can be read.
+
+mod collection;
+mod eval;
+mod exact;
+mod matrix;
+mod modular;
+mod number;
+mod readings;
+mod relation;
+mod scalar;
+mod solution;
+mod union;
+mod value;
+
+use crate::syntax::{LONGEST_ANSWER, Options, Read, Spaced, Token, Value, clean, lex, read_tokens, unwrap_box};
+use crate::verdict::{Comparison, Mode, Verdict};
+
+/// What all parts of a comparison share.
+pub(crate) struct Context {
+    pub(crate) mode: Mode,
+    /// Steps of arithmetic that are left; a limit of work instead of time keeps results reproducible.
+    pub(crate) work: u32,
+}
+
+/// Steps of a whole comparison: some milliseconds.
+const WORK: u32 = 12_000;
+
+impl Context {
+    pub(crate) fn lenient(&self) -> bool {
+        self.mode == Mode::Lenient
+    }
+}
+
+/// How most answers are meant: a comma before three digits groups them.
+const USUAL: Options = Options { commas: true, spaces: false, decimal_comma: false };
+
+/// One of the two answers.
+struct Side {
+    /// As handed over.
+    given: String,
+    /// Without boxes and delimiters.
+    text: String,
+    tokens: Read<Vec<Spaced>>,
+    value: Read<Value>,
+}
+
+impl Side {
+    fn new(given: &str) -> Self {
+        let text = clean(&unwrap_box(given));
+        let tokens = lex(&text, USUAL);
+        let value = tokens.clone().and_then(read_tokens);
+        Self { given: given.to_owned(), text, tokens, value }
+    }
+}
+
+/// Compares two answers. The order of the two plays no part.
+///
+/// An answer may be bare (`1/2`), in delimiters (`$1/2$`) or in a box; a whole solution should go through
+/// [`extract`](crate::extract()) first.
+///
+/// ```
+/// use epikv_grader::{Mode, Verdict, compare};
+///
+/// assert_eq!(compare("x = 5", "5", Mode::Strict).verdict, Verdict::SameOtherForm);
+/// assert_eq!(compare("[-2,7)", "[-2,7]", Mode::Lenient).verdict, Verdict::Different);
+/// assert_eq!(compare("50", "0.5", Mode::Lenient).verdict, Verdict::Different);
+/// assert!(compare("10", r"10\%", Mode::Lenient).verdict.is_same());
+/// assert!(!compare("10", r"10\%", Mode::Strict).verdict.is_same());
+/// ```
+pub fn compare(a: &str, b: &str, mode: Mode) -> Comparison {
+    // The smaller text goes first: whatever happens from here on, the order of the arguments plays no part.
+    let (a, b) = if a <= b { (a, b) } else { (b, a) };
+    if a == b {
+        return said(Verdict::Same, "the texts are the same".to_owned());
+    }
+    if a.len().max(b.len()) > 4 * LONGEST_ANSWER {
+        return long(a, b);
+    }
+    let (a, b) = (Side::new(a), Side::new(b));
+    if same_text(&a, &b) {
+        return said(Verdict::Same, "the texts are the same up to spacing and typesetting".to_owned());
+    }
+    let mut context = Context { mode, work: WORK };
+    let verdict = match (&a.value, &b.value) {
+        (Ok(left), Ok(right)) => value::compare(left, right, &mut context),
+        (Err(reason), Ok(_)) | (Ok(_), Err(reason)) => Verdict::Unsure(*reason),
+        (Err(left), Err(right)) => Verdict::Unsure(if left.name() <= right.name() { *left } else { *right }),
+    };
+    if verdict.is_same() {
+        return said(verdict, describe(&a.value, &b.value, "the values are equal"));
+    }
+    if let Some((verdict, how)) = readings::compare(&a, &b, &mut context) {
+        return said(verdict, how);
+    }
+    let text = match verdict {
+        Verdict::Unsure(reason) => format!("could not be decided: {}", reason.explained()),
+        _ => "the values differ".to_owned(),
+    };
+    said(verdict, describe(&a.value, &b.value, &text))
+}
+
+fn said(verdict: Verdict, explanation: String) -> Comparison {
+    Comparison { verdict, explanation }
+}
+
+fn describe(a: &Read<Value>, b: &Read<Value>, what: &str) -> String {
+    let kind = |value: &Read<Value>| value.as_ref().map_or("unread text", value::kind);
+    let (left, right) = (kind(a), kind(b));
+    if left == right { format!("{what} (two answers of kind {left})") } else { format!("{what} ({left} and {right})") }
+}
+
+/// Answers too long to be read are compared without their spaces.
+fn long(a: &str, b: &str) -> Comparison {
+    let visible = |c: &char| !c.is_whitespace();
+    if a.chars().filter(visible).eq(b.chars().filter(visible)) {
+        return said(Verdict::Same, "the texts are the same up to spacing".to_owned());
+    }
+    said(Verdict::Unsure(crate::Reason::TooLong), "too long to be read, and the texts differ".to_owned())
+}
+
+/// Whether two cleaned answers consist of the same tokens.
+fn same_text(a: &Side, b: &Side) -> bool {
+    if a.text == b.text {
+        return true;
+    }
+    match (&a.tokens, &b.tokens) {
+        (Ok(a), Ok(b)) => ungrouped(a).eq(ungrouped(b)),
+        _ => false,
+    }
+}
+
+/// The tokens without the braces around single ones: `x^{2}` is `x^2`.
+fn ungrouped(tokens: &[Spaced]) -> impl Iterator<Item = &Token> {
+    let is = move |at: usize, c: char| tokens.get(at).is_some_and(|(token, _)| token.is(c));
+    let single = move |open: usize| is(open, '{') && is(open + 2, '}');
+    let kept = move |at: &usize| !(single(*at) || (*at > 1 && is(*at, '}') && single(*at - 2)));
+    (0..tokens.len()).filter(kept).map(|at| &tokens[at].0)
+}

@@ -1,0 +1,79 @@
+//! Finds the answer in a text: the last box, or in lenient mode what a reader would take for the answer.
+
+mod boxes;
+mod fallback;
+mod stream;
+
+use std::borrow::Cow;
+
+use crate::verdict::Mode;
+
+pub(crate) use boxes::{joined, scan};
+pub use boxes::{last_box, last_box_span};
+pub use stream::BoxStream;
+
+/// The rule by which an answer was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExtractionRule {
+    /// The last complete box; in lenient mode together with the boxes that stand right beside it.
+    Boxed,
+    /// What follows `####`, the mark of GSM8K.
+    HashMarks,
+    /// What follows "the answer is", "Final Answer:" and the like.
+    FinalAnswerPhrase,
+    /// The last formula between dollar signs, `\(..\)` or `\[..\]`.
+    LastFormula,
+    /// The last number of the text.
+    LastNumber,
+}
+
+impl ExtractionRule {
+    /// Name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Boxed => "boxed",
+            Self::HashMarks => "hash_marks",
+            Self::FinalAnswerPhrase => "final_answer_phrase",
+            Self::LastFormula => "last_formula",
+            Self::LastNumber => "last_number",
+        }
+    }
+}
+
+/// An answer found in a text, and how it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extraction<'t> {
+    /// The answer; owned only where several neighbouring boxes were joined.
+    pub answer: Cow<'t, str>,
+    /// The rule that found it.
+    pub rule: ExtractionRule,
+}
+
+/// The answer that a text ends with, if it has one.
+///
+/// `Strict` takes boxes only. `Lenient` goes on to `####`, to phrases, to the last formula and to the last number.
+/// In both modes a text whose last box is not closed has no answer: it was cut off while answering.
+pub fn extract(text: &str, mode: Mode) -> Option<Extraction<'_>> {
+    let boxes = scan(text);
+    if boxes.open {
+        return None;
+    }
+    if let Some(last) = boxes.complete.last() {
+        let answer = match mode {
+            Mode::Strict => Cow::Borrowed(last.content(text)),
+            Mode::Lenient => joined(text, &boxes.complete),
+        };
+        return Some(Extraction { answer, rule: ExtractionRule::Boxed });
+    }
+    if mode == Mode::Strict {
+        return None;
+    }
+    let (answer, rule) = fallback::find(text)?;
+    Some(Extraction { answer: Cow::Borrowed(answer), rule })
+}
+
+/// The answer within a sentence without boxes.
+pub(crate) fn find_in_prose(text: &str) -> Option<&str> {
+    fallback::find(text).map(|(answer, _)| answer)
+}

@@ -1,0 +1,265 @@
+//! Causal attention of packed rows over cached keys and values.
+//!
+//! For a query `q` and the visible keys `k_0 .. k_{n-1}` in order of their positions:
+//!
+//! - `s_j = scale * dot(q, k_j)`, the dot product in lane order ([`crate::lanes`]);
+//! - `p = softmax(s)` ([`crate::pointwise::softmax`]);
+//! - `o = sum_j p_j v_j`, one chain per channel over `j`.
+//!
+//! Keys may lie in a shared prefix and in slots of any order: only the order of positions counts, so evicting into free
+//! slots, compacting or sharing a prefix changes no bit.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod observe;
+mod portable;
+
+use rayon::prelude::*;
+
+use crate::disjoint::Disjoint;
+use crate::pointwise::softmax;
+
+pub use observe::{HeadObservation, Observe};
+
+/// Tokens that a work item takes together when nothing is observed.
+const TOKEN_BLOCK: usize = 8;
+
+/// Values that stay in the first-level cache while all queries of a block read them.
+const VALUE_TILE: usize = 32;
+
+/// Keys that a score step takes together.
+pub(crate) const KEY_TILE: usize = 8;
+
+/// Below this many multiply-adds attention runs on the calling thread.
+const SERIAL_BELOW: usize = 1 << 16;
+
+/// Sizes shared by all rows.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionShape {
+    /// Query heads `H`.
+    pub n_heads: usize,
+    /// Key/value heads; query head `h` reads KV head `h / (H / n_kv_heads)`.
+    pub n_kv_heads: usize,
+    /// Head size `D`.
+    pub head_dim: usize,
+    /// Factor of the scores, usually `1 / sqrt(D)`.
+    pub scale: f32,
+}
+
+/// Which stored vectors are visible, in order of positions.
+#[derive(Debug, Clone, Copy)]
+pub enum Slots<'a> {
+    /// The first `n`, in storage order.
+    First(usize),
+    /// These.
+    List(&'a [u32]),
+}
+
+impl Slots<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::First(n) => *n,
+            Self::List(list) => list.len(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, i: usize) -> usize {
+        match self {
+            Self::First(_) => i,
+            Self::List(list) => list[i] as usize,
+        }
+    }
+}
+
+/// Stored keys and values of one KV head.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    /// Keys `[capacity, D]`, after rotation.
+    pub k: &'a [f32],
+    /// Values `[capacity, D]`.
+    pub v: &'a [f32],
+    /// The visible ones.
+    pub slots: Slots<'a>,
+}
+
+/// One row of the batch: its new tokens and, for each KV head, everything stored, the new tokens included.
+#[derive(Debug)]
+pub struct AttentionRow<'a> {
+    /// Queries `[T, H, D]` of the new tokens, after rotation.
+    pub q: &'a [f32],
+    /// For each KV head a shared prefix (possibly empty) and the row's own slots. Together they list all visible keys in
+    /// order of positions; the last `T` are those of the new tokens, so token `t` sees all but the last `T - 1 - t`.
+    pub heads: Vec<[Segment<'a>; 2]>,
+}
+
+/// Attends for all rows and writes `[sum T, H, D]`; returns what was asked to be observed, by row and KV head.
+///
+/// # Panics
+/// If shapes disagree or a slot is outside its storage.
+pub fn attend(
+    rows: &[AttentionRow<'_>],
+    shape: AttentionShape,
+    observe: Observe,
+    out: &mut [f32],
+) -> Vec<Vec<HeadObservation>> {
+    let token_width = shape.n_heads * shape.head_dim;
+    let mut items = Vec::new();
+    let (mut first_token, mut work) = (0, 0);
+    for (r, row) in rows.iter().enumerate() {
+        let n_tokens = check(row, shape);
+        // Column sums run over all tokens of a row in order, so an observed row is not cut.
+        let block = if observe.any() { n_tokens } else { TOKEN_BLOCK };
+        for head in 0..shape.n_kv_heads {
+            for from in (0..n_tokens).step_by(block.max(1)) {
+                let to = n_tokens.min(from + block);
+                items.push(Item { row: r, head, tokens: from..to, n_tokens, first_token });
+            }
+        }
+        work += n_tokens * keys(&row.heads[0]) * token_width;
+        first_token += n_tokens;
+    }
+    assert_eq!(out.len(), first_token * token_width, "attend: out has the wrong length");
+    let target = Disjoint::new(out);
+    let run = |item: &Item| (item.row, item.run(&rows[item.row], shape, observe, target));
+    let results: Vec<_> = if work < SERIAL_BELOW || rayon::current_num_threads() == 1 {
+        items.iter().map(run).collect()
+    } else {
+        items.par_iter().map(run).collect()
+    };
+    let mut observed: Vec<Vec<HeadObservation>> = rows.iter().map(|_| Vec::new()).collect();
+    if observe.any() {
+        for (row, observation) in results {
+            observed[row].push(observation);
+        }
+    }
+    observed
+}
+
+fn keys(segments: &[Segment<'_>; 2]) -> usize {
+    segments[0].slots.len() + segments[1].slots.len()
+}
+
+/// Checks one row against the shape and returns its number of new tokens.
+fn check(row: &AttentionRow<'_>, shape: AttentionShape) -> usize {
+    let d = shape.head_dim;
+    let n_tokens = row.q.len() / (shape.n_heads * d);
+    assert_eq!(row.q.len(), n_tokens * shape.n_heads * d, "attend: q is not whole tokens");
+    assert_eq!(row.heads.len(), shape.n_kv_heads, "attend: one pair of segments a KV head");
+    for segments in &row.heads {
+        assert!(keys(segments) >= n_tokens, "attend: fewer keys than new tokens");
+        for s in segments {
+            let stored = s.k.len() / d;
+            assert!(s.k.len() == stored * d && s.v.len() == s.k.len(), "attend: storage is not whole vectors");
+            let last = match s.slots {
+                Slots::First(n) => n,
+                Slots::List(list) => list.iter().max().map_or(0, |&m| m as usize + 1),
+            };
+            assert!(last <= stored, "attend: slot {last} of {stored}");
+        }
+    }
+    n_tokens
+}
+
+/// Some tokens of one row for one KV head and its query heads.
+struct Item {
+    row: usize,
+    head: usize,
+    tokens: std::ops::Range<usize>,
+    n_tokens: usize,
+    first_token: usize,
+}
+
+impl Item {
+    fn run(&self, row: &AttentionRow<'_>, shape: AttentionShape, observe: Observe, out: Disjoint) -> HeadObservation {
+        let (d, group) = (shape.head_dim, shape.n_heads / shape.n_kv_heads);
+        let segments = &row.heads[self.head];
+        let n_keys = keys(segments);
+        let mut observation = HeadObservation::new(observe, group, self.n_tokens, n_keys);
+        let place = |key: usize| -> (&Segment<'_>, usize) {
+            let prefix = segments[0].slots.len();
+            if key < prefix {
+                (&segments[0], segments[0].slots.get(key) * d)
+            } else {
+                (&segments[1], segments[1].slots.get(key - prefix) * d)
+            }
+        };
+        // Queries of a block, token-major: (token, query head of the group).
+        for from in self.tokens.clone().step_by(TOKEN_BLOCK) {
+            let tokens = from..self.tokens.end.min(from + TOKEN_BLOCK);
+            let queries: Vec<&[f32]> = tokens
+                .clone()
+                .flat_map(|t| (0..group).map(move |g| (t * shape.n_heads + self.head * group + g) * d))
+                .map(|at| &row.q[at..at + d])
+                .collect();
+            let visible: Vec<usize> =
+                tokens.clone().flat_map(|t| std::iter::repeat_n(n_keys - (self.n_tokens - 1 - t), group)).collect();
+            let most = visible[visible.len() - 1];
+            let stride = most.next_multiple_of(KEY_TILE);
+            let mut scores = vec![0.0_f32; queries.len() * stride];
+            for key in (0..most).step_by(KEY_TILE) {
+                // Past the end the last key is repeated; those scores are never read.
+                let tile: [&[f32]; KEY_TILE] = std::array::from_fn(|i| {
+                    let (segment, at) = place((key + i).min(most - 1));
+                    &segment.k[at..at + d]
+                });
+                for (i, q) in queries.iter().enumerate() {
+                    if visible[i] > key {
+                        let s = &mut scores[i * stride + key..][..KEY_TILE];
+                        score_tile(q, &tile, shape.scale, s);
+                    }
+                }
+            }
+            for (i, &n) in visible.iter().enumerate() {
+                let p = &mut scores[i * stride..][..n];
+                softmax(p);
+                observation.see(tokens.start + i / group, i % group, p);
+            }
+            let mut sums = vec![0.0_f32; queries.len() * d];
+            for key in (0..most).step_by(VALUE_TILE) {
+                let tile: Vec<&[f32]> = (key..most.min(key + VALUE_TILE))
+                    .map(|j| {
+                        let (segment, at) = place(j);
+                        &segment.v[at..at + d]
+                    })
+                    .collect();
+                for (i, &n) in visible.iter().enumerate() {
+                    if n > key {
+                        let take = tile.len().min(n - key);
+                        add_weighted(&scores[i * stride + key..][..take], &tile[..take], &mut sums[i * d..][..d]);
+                    }
+                }
+            }
+            for (i, sum) in sums.chunks_exact(d).enumerate() {
+                let token = self.first_token + tokens.start + i / group;
+                let at = (token * shape.n_heads + self.head * group + i % group) * d;
+                // SAFETY: `at + d` is inside out (its length was checked), and this (token, head) belongs to this item.
+                #[expect(unsafe_code, reason = "disjoint writes of several threads into one buffer")]
+                unsafe {
+                    std::ptr::copy_nonoverlapping(sum.as_ptr(), out.at(at), d);
+                }
+            }
+        }
+        observation
+    }
+}
+
+/// `scores[i] = scale * dot(q, keys[i])` for eight keys.
+fn score_tile(q: &[f32], keys: &[&[f32]; KEY_TILE], scale: f32, scores: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::instruction_set() == crate::Isa::Avx2 && q.len().is_multiple_of(crate::lanes::LANES) {
+        avx2::score_tile(q, keys, scale, scores);
+        return;
+    }
+    portable::score_tile(q, keys, scale, scores);
+}
+
+/// `sum[c] = fma(p[j], values[j][c], sum[c])` over `j` in order.
+fn add_weighted(p: &[f32], values: &[&[f32]], sum: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::instruction_set() == crate::Isa::Avx2 && sum.len().is_multiple_of(crate::lanes::LANES) {
+        avx2::add_weighted(p, values, sum);
+        return;
+    }
+    portable::add_weighted(p, values, sum);
+}

@@ -1,0 +1,68 @@
+//! Reductions of attention weights, taken row by row while they exist.
+
+/// What to keep of the attention weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Observe {
+    /// The sum over queries of the weight that each key receives.
+    pub column_sum: bool,
+    /// The entropy of each query's row.
+    pub entropy: bool,
+    /// The rows of the last so many new tokens.
+    pub last_rows: usize,
+}
+
+impl Observe {
+    /// Whether anything is asked for.
+    pub fn any(self) -> bool {
+        self.column_sum || self.entropy || self.last_rows > 0
+    }
+}
+
+/// What was seen of one row of the batch at one KV head. `G` query heads share it; keys are in order of positions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HeadObservation {
+    /// `[G, keys]`, or empty.
+    pub column_sum: Vec<f32>,
+    /// `[T, G]` in nats, or empty.
+    pub entropy: Vec<f32>,
+    /// `[G, min(last_rows, T), keys]`, zero where a key is not visible; or empty.
+    pub last_rows: Vec<f32>,
+    group: usize,
+    n_tokens: usize,
+    n_keys: usize,
+    kept_rows: usize,
+}
+
+impl HeadObservation {
+    pub(super) fn new(observe: Observe, group: usize, n_tokens: usize, n_keys: usize) -> Self {
+        let kept_rows = observe.last_rows.min(n_tokens);
+        Self {
+            column_sum: vec![0.0; if observe.column_sum { group * n_keys } else { 0 }],
+            entropy: vec![0.0; if observe.entropy { n_tokens * group } else { 0 }],
+            last_rows: vec![0.0; group * kept_rows * n_keys],
+            group,
+            n_tokens,
+            n_keys,
+            kept_rows,
+        }
+    }
+
+    /// Takes the weights `p` of the new token `token` at query head `head` of the group. Tokens come in order.
+    pub(super) fn see(&mut self, token: usize, head: usize, p: &[f32]) {
+        if !self.column_sum.is_empty() {
+            for (sum, &w) in self.column_sum[head * self.n_keys..].iter_mut().zip(p) {
+                *sum += w;
+            }
+        }
+        if !self.entropy.is_empty() {
+            // f64: thousands of small terms; a weight of zero adds nothing.
+            let h: f64 = p.iter().filter(|&&w| w > 0.0).map(|&w| -f64::from(w) * f64::from(w).ln()).sum();
+            self.entropy[token * self.group + head] = h as f32;
+        }
+        let first_kept = self.n_tokens - self.kept_rows;
+        if token >= first_kept && self.kept_rows > 0 {
+            let at = (head * self.kept_rows + token - first_kept) * self.n_keys;
+            self.last_rows[at..at + p.len()].copy_from_slice(p);
+        }
+    }
+}

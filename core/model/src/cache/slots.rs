@@ -1,0 +1,153 @@
+//! Which token lies in which slot.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Absolute index of a token in its sequence, prompt included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pos(pub u32);
+
+/// A place in the stored cache. It says nothing about time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub usize);
+
+/// Who shares one kept set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// All layers and heads.
+    #[default]
+    Global,
+    /// The heads of a layer.
+    PerLayer,
+    /// Nobody: each KV head of each layer keeps its own.
+    PerHead,
+}
+
+/// The occupied and the free slots of one kept set.
+#[derive(Debug, Clone, Default)]
+pub struct SlotMap {
+    /// Position in each slot, `None` where free.
+    held: Vec<Option<Pos>>,
+    /// Occupied slots, in order of their positions.
+    order: Vec<u32>,
+    /// Free slots, lowest first.
+    free: BinaryHeap<Reverse<u32>>,
+}
+
+impl SlotMap {
+    /// `capacity` free slots.
+    pub fn new(capacity: usize) -> Self {
+        let mut map = Self::default();
+        map.grow(capacity);
+        map
+    }
+
+    /// Adds free slots up to `capacity`.
+    pub(crate) fn grow(&mut self, capacity: usize) {
+        self.free.extend((self.held.len()..capacity).map(|s| Reverse(s as u32)));
+        self.held.resize(capacity.max(self.held.len()), None);
+    }
+
+    /// Slots, free or not.
+    pub fn capacity(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Occupied slots.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether nothing is stored.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Occupied slots in order of their positions.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Stored positions, ascending.
+    pub fn positions(&self) -> impl DoubleEndedIterator<Item = Pos> + '_ {
+        self.order.iter().filter_map(|&s| self.held[s as usize])
+    }
+
+    /// The position in a slot.
+    pub fn at(&self, slot: Slot) -> Option<Pos> {
+        self.held.get(slot.0).copied().flatten()
+    }
+
+    /// Latest stored position.
+    pub fn last(&self) -> Option<Pos> {
+        self.order.last().and_then(|&s| self.held[s as usize])
+    }
+
+    /// Takes the lowest free slot for a position later than all stored ones; `None` when full.
+    ///
+    /// # Panics
+    /// In debug builds, if the position is not later.
+    pub(crate) fn take(&mut self, pos: Pos) -> Option<Slot> {
+        debug_assert!(self.last().is_none_or(|last| last < pos), "positions must ascend");
+        let Reverse(slot) = self.free.pop()?;
+        self.held[slot as usize] = Some(pos);
+        self.order.push(slot);
+        Some(Slot(slot as usize))
+    }
+
+    /// Frees the slots of the positions for which `keep` is false; returns how many. Moves no data.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Pos) -> bool) -> usize {
+        let before = self.order.len();
+        let (held, free) = (&mut self.held, &mut self.free);
+        self.order.retain(|&slot| {
+            let kept = held[slot as usize].is_some_and(&mut keep);
+            if !kept {
+                held[slot as usize] = None;
+                free.push(Reverse(slot));
+            }
+            kept
+        });
+        before - self.order.len()
+    }
+
+    /// Renumbers the occupied slots `0..len` in order of positions, with `capacity` slots in all.
+    pub(crate) fn compact(&mut self, capacity: usize) {
+        let positions: Vec<Pos> = self.positions().collect();
+        *self = Self::new(capacity.max(positions.len()));
+        for pos in positions {
+            self.take(pos);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn freed_slots_are_used_again_and_order_is_by_position() {
+        let mut map = SlotMap::new(3);
+        for p in 0..3 {
+            assert_eq!(map.take(Pos(p)), Some(Slot(p as usize)));
+        }
+        assert_eq!(map.take(Pos(3)), None);
+        assert_eq!(map.retain(|p| p != Pos(1)), 1);
+        assert_eq!(map.take(Pos(7)), Some(Slot(1)));
+        assert_eq!(map.order(), [0, 2, 1]);
+        assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 2, 7]);
+        assert_eq!(map.last(), Some(Pos(7)));
+    }
+
+    #[test]
+    fn compacting_keeps_the_positions() {
+        let mut map = SlotMap::new(5);
+        (0..5).for_each(|p| {
+            map.take(Pos(p));
+        });
+        map.retain(|p| p.0 % 2 == 0);
+        map.compact(4);
+        assert_eq!((map.order(), map.capacity()), (&[0, 1, 2][..], 4));
+        assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 2, 4]);
+        assert_eq!(map.take(Pos(9)), Some(Slot(3)));
+    }
+}

@@ -1,0 +1,207 @@
+//! What can go wrong between a model folder and a logit.
+
+use std::path::{Path, PathBuf};
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Errors of loading and running a model. Each names the place, what was expected and what was found.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A JSON file is not JSON.
+    #[error("{} is not valid JSON", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The cause, with line and column.
+        source: serde_json::Error,
+    },
+    /// A field of a configuration file is missing or has a value that this crate cannot honour.
+    #[error("{}: {field}: expected {expected}, got {got}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// The field, dotted.
+        field: String,
+        /// What would be accepted.
+        expected: String,
+        /// What the file says, or `nothing`.
+        got: String,
+    },
+    /// Tensors are missing, unexpected or misshapen. All of them are listed.
+    #[error("{}: {} tensors do not fit the configuration:{}", path.display(), problems.len(), list(problems))]
+    Tensors {
+        /// The folder or file.
+        path: PathBuf,
+        /// One entry a tensor.
+        problems: Vec<TensorProblem>,
+    },
+    /// A weight file is damaged: truncated, overlapping or with impossible sizes.
+    #[error("{}: {what}: expected {expected}, got {got}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The part of the file.
+        what: String,
+        /// What it should hold.
+        expected: String,
+        /// What it holds.
+        got: String,
+    },
+    /// A tokenizer cannot be built or does not fit the model.
+    #[error("{place}: tokenizer: expected {expected}, got {got}")]
+    Tokenizer {
+        /// The file, or the kind of tokenizer.
+        place: String,
+        /// What would be accepted.
+        expected: String,
+        /// What was found.
+        got: String,
+    },
+    /// The tokenizers library refused a text or a file.
+    #[error("{place}: the tokenizer failed")]
+    TokenizerLibrary {
+        /// The file, or the operation.
+        place: String,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A chat template does not parse or render.
+    #[error("{place}: the chat template failed")]
+    ChatTemplate {
+        /// Where the template stands.
+        place: String,
+        /// The cause, with the line.
+        source: minijinja::Error,
+    },
+    /// A model was asked for in a form that is not known.
+    #[error("unknown model {given:?}: expected {expected}")]
+    UnknownModel {
+        /// As typed.
+        given: String,
+        /// The accepted forms.
+        expected: String,
+    },
+    /// A token id outside the vocabulary.
+    #[error("token id {id} at {at} is outside the vocabulary of {vocab_size}")]
+    TokenOutOfRange {
+        /// The id.
+        id: u32,
+        /// Where in the batch it stands.
+        at: usize,
+        /// The vocabulary.
+        vocab_size: usize,
+    },
+    /// A position beyond what the model was made for.
+    #[error("position {position} exceeds the model's context of {max_positions} tokens")]
+    ContextExceeded {
+        /// The position.
+        position: usize,
+        /// The context.
+        max_positions: usize,
+    },
+    /// More tokens than a fixed cache has free slots.
+    #[error("cache full: {wanted} tokens to append, {free} of {capacity} slots free")]
+    CacheFull {
+        /// Tokens to append.
+        wanted: usize,
+        /// Free slots.
+        free: usize,
+        /// All slots.
+        capacity: usize,
+    },
+    /// A request that the decoder cannot honour, by a caller's mistake.
+    #[error("{what}: expected {expected}, got {got}")]
+    Request {
+        /// The argument.
+        what: &'static str,
+        /// What would be accepted.
+        expected: String,
+        /// What came.
+        got: String,
+    },
+    /// The tensor library failed.
+    #[error("tensor library")]
+    Tensor(#[from] candle_core::Error),
+}
+
+impl Error {
+    /// What the reader can try, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io { path, .. } if !path.exists() => Some(format!(
+                "{} does not exist; --model takes `tiny`, `random:SEED`, a folder with config.json, or a .gguf file",
+                path.display()
+            )),
+            Self::Tensors { problems, .. }
+                if problems.iter().all(|p| matches!(p, TensorProblem::Unexpected { .. })) =>
+            {
+                Some("the weights belong to a model with more parts than config.json describes".to_owned())
+            }
+            Self::Damaged { .. } => Some("the file may be cut short: compare its size with the source".to_owned()),
+            Self::ContextExceeded { .. } => Some("shorten the trace, or lower --max-new".to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// One tensor that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TensorProblem {
+    /// Needed, not there.
+    Missing {
+        /// Name.
+        name: String,
+        /// Shape it should have.
+        expected: Vec<usize>,
+    },
+    /// There, not needed.
+    Unexpected {
+        /// Name.
+        name: String,
+        /// Its shape.
+        got: Vec<usize>,
+    },
+    /// Of another shape.
+    Shape {
+        /// Name.
+        name: String,
+        /// Shape it should have.
+        expected: Vec<usize>,
+        /// Its shape.
+        got: Vec<usize>,
+    },
+}
+
+impl std::fmt::Display for TensorProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing { name, expected } => write!(f, "{name} is missing (shape {expected:?})"),
+            Self::Unexpected { name, got } => write!(f, "{name} is unexpected (shape {got:?})"),
+            Self::Shape { name, expected, got } => write!(f, "{name} has shape {got:?}, expected {expected:?}"),
+        }
+    }
+}
+
+/// At most twenty lines, so that a wrong folder does not print a thousand.
+fn list(problems: &[TensorProblem]) -> String {
+    const SHOWN: usize = 20;
+    let mut text: String = problems.iter().take(SHOWN).map(|p| format!("\n  {p}")).collect();
+    if problems.len() > SHOWN {
+        text.push_str(&format!("\n  and {} more", problems.len() - SHOWN));
+    }
+    text
+}

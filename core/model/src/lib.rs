@@ -1,0 +1,30 @@
+//! Decoder with taps, row caches, loading, tokenizer and the generation session.
+//!
+//! The hot path: [`Session::step`](session::Session::step) packs rows and calls
+//! [`Decoder::forward`](decoder::Decoder::forward), which runs each block's linear layers packed
+//! ([`linear::Linear`]) and attention row by row over each row's [`cache::RowCache`].
+//!
+//! Not here: policies, labels, statistics. Nobody changes a cache from inside a forward pass; what to record is data
+//! ([`taps::ProbePlan`]), and so is what was recorded ([`taps::Taps`]).
+
+mod attention;
+pub mod batch;
+pub mod cache;
+pub mod chat;
+pub mod config;
+pub mod decoder;
+pub mod error;
+pub mod linear;
+pub mod load;
+mod model;
+mod ops;
+pub mod rope;
+pub mod sampler;
+pub mod session;
+pub mod source;
+pub mod taps;
+pub mod tokenizer;
+
+pub use candle_core::{DType, Device, Tensor};
+pub use error::{Error, Result};
+pub use model::Model;

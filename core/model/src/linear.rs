@@ -1,0 +1,125 @@
+//! Linear layers: packed kernels on the CPU, tensor products elsewhere.
+
+use candle_core::{Device, Tensor};
+use epikv_kernels::gemm::{PackedWeights, matmul};
+
+use crate::error::{Error, Result};
+use crate::ops::{from_rows, with_f32};
+
+/// How weights are held on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WeightFormat {
+    /// Four bytes a weight.
+    #[default]
+    F32,
+    /// Eight bits a weight and a scale for 32 of them; a product equals the f32 product with the rounded weights.
+    Q8_0,
+}
+
+impl WeightFormat {
+    /// Name as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Q8_0 => "q8_0",
+        }
+    }
+}
+
+/// `y = x W^T + b`.
+#[derive(Debug, Clone)]
+pub enum Linear {
+    /// Full-precision weights.
+    Dense {
+        /// The weights.
+        weights: DenseWeights,
+        /// `[N]`.
+        bias: Option<Tensor>,
+    },
+    /// `Q8_0` weights.
+    Quantised {
+        /// The weights.
+        weights: PackedWeights,
+        /// `[N]`.
+        bias: Option<Tensor>,
+    },
+}
+
+/// Full-precision weights where they are used.
+#[derive(Debug, Clone)]
+pub enum DenseWeights {
+    /// Packed for the row-invariant CPU kernel.
+    Packed(PackedWeights),
+    /// `[K, N]` on a device.
+    Device(Tensor),
+}
+
+impl Linear {
+    /// Joins matrices that read the same input into one layer; each is f32 `[N_i, K]` on the CPU, biases `[N_i]` or
+    /// absent from all.
+    pub fn new(parts: &[(Tensor, Option<Tensor>)], device: &Device, format: WeightFormat) -> Result<Self> {
+        let matrices: Vec<&Tensor> = parts.iter().map(|(w, _)| w).collect();
+        let biases: Vec<&Tensor> = parts.iter().filter_map(|(_, b)| b.as_ref()).collect();
+        let matrix = Tensor::cat(&matrices, 0)?;
+        let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?.to_device(device)?) };
+        if !device.is_cpu() {
+            let weights = DenseWeights::Device(matrix.t()?.contiguous()?.to_device(device)?);
+            return Ok(Self::Dense { weights, bias });
+        }
+        let (n, k) = matrix.dims2()?;
+        match format {
+            WeightFormat::F32 => {
+                let weights = with_f32(&matrix, |w| PackedWeights::f32(w, n, k))?;
+                Ok(Self::Dense { weights: DenseWeights::Packed(weights), bias })
+            }
+            WeightFormat::Q8_0 => {
+                let to_f16 = |v: f32| half::f16::from_f32(v).to_f32();
+                let weights =
+                    with_f32(&matrix, |w| PackedWeights::q8(w, n, k, to_f16))?.map_err(|e| Error::Request {
+                        what: "--weights q8_0",
+                        expected: "inner sizes that are multiples of 32".to_owned(),
+                        got: e.n_inputs.to_string(),
+                    })?;
+                Ok(Self::Quantised { weights, bias })
+            }
+        }
+    }
+
+    /// # Shapes
+    /// `[T, K] -> [T, N]`.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::Dense { weights: DenseWeights::Packed(weights), bias } | Self::Quantised { weights, bias } => {
+                packed(x, weights, bias.as_ref())
+            }
+            Self::Dense { weights: DenseWeights::Device(weights), bias } => {
+                let y = x.matmul(weights)?;
+                Ok(match bias {
+                    Some(b) => y.broadcast_add(b)?,
+                    None => y,
+                })
+            }
+        }
+    }
+
+    /// Bytes of the weights.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Dense { weights: DenseWeights::Packed(w), .. } | Self::Quantised { weights: w, .. } => w.bytes(),
+            Self::Dense { weights: DenseWeights::Device(w), .. } => w.elem_count() * w.dtype().size_in_bytes(),
+        }
+    }
+}
+
+fn packed(x: &Tensor, weights: &PackedWeights, bias: Option<&Tensor>) -> Result<Tensor> {
+    let rows = x.dim(0)?;
+    let mut out = vec![0.0; rows * weights.n_outputs()];
+    with_f32(x, |x| match bias {
+        Some(b) => with_f32(b, |b| matmul(x, weights, Some(b), &mut out)),
+        None => {
+            matmul(x, weights, None, &mut out);
+            Ok(())
+        }
+    })??;
+    from_rows(out, &[rows, weights.n_outputs()])
+}

@@ -1,0 +1,316 @@
+//! Weights of a Hugging Face folder: one safetensors file or the shards that an index names.
+//!
+//! Nothing is mapped: each tensor is read from its place when it is asked for and widened to f32 block by block, so that
+//! the only large allocation is the result.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+
+use candle_core::{Device, Tensor};
+use half::{bf16, f16};
+
+use super::json_fields::{Fields, read_object};
+use super::safetensors_header::{self, Entry, Stored};
+use crate::error::{Error, Result};
+use crate::source::TensorSource;
+
+const SINGLE: &str = "model.safetensors";
+const INDEX: &str = "model.safetensors.index.json";
+
+/// The tensors of a folder, under names with the `model.` prefix.
+#[derive(Debug)]
+pub(super) struct HfWeights {
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+    /// Name as the decoder asks for it, index into `files`, place in that file.
+    tensors: BTreeMap<String, (usize, Entry)>,
+}
+
+impl HfWeights {
+    /// Finds the weight files and checks all their headers.
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        let index = folder.join(INDEX);
+        let mut named: Vec<(String, String)> = Vec::new();
+        let files = if folder.join(SINGLE).exists() {
+            vec![folder.join(SINGLE)]
+        } else if index.exists() {
+            named = read_index(&index)?;
+            let mut shards: Vec<&str> = named.iter().map(|(_, shard)| shard.as_str()).collect();
+            shards.sort_unstable();
+            shards.dedup();
+            shards.iter().map(|shard| folder.join(shard)).collect()
+        } else {
+            return Err(no_weights(folder));
+        };
+        let mut weights = Self { folder: folder.to_owned(), files, tensors: BTreeMap::new() };
+        for file in 0..weights.files.len() {
+            weights.add(file)?;
+        }
+        weights.check_index(&index, &named)?;
+        Ok(weights)
+    }
+
+    /// The safetensors files, sorted.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    fn add(&mut self, file: usize) -> Result<()> {
+        let path = &self.files[file];
+        for entry in safetensors_header::read(path)? {
+            let name = with_prefix(&entry.name);
+            if let Some((other, _)) = self.tensors.insert(name.clone(), (file, entry)) {
+                let got = format!("another one in {}", self.files[other].display());
+                return Err(damaged(path, format!("tensor {name}"), "one tensor of this name".to_owned(), got));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every tensor must be in the shard that the index says.
+    fn check_index(&self, index: &Path, named: &[(String, String)]) -> Result<()> {
+        for (name, shard) in named {
+            let found = self.tensors.get(&with_prefix(name)).map(|&(file, _)| &self.files[file]);
+            if found != Some(&self.folder.join(shard)) {
+                let got = found.map_or("no tensor of this name".to_owned(), |path| path.display().to_string());
+                return Err(damaged(index, format!("tensor {name}"), format!("in {shard}"), got));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TensorSource for HfWeights {
+    fn place(&self) -> &Path {
+        &self.folder
+    }
+
+    fn shapes(&self) -> Vec<(String, Vec<usize>)> {
+        self.tensors.iter().map(|(name, (_, entry))| (name.clone(), entry.shape.clone())).collect()
+    }
+
+    fn load(&self, name: &str) -> Result<Tensor> {
+        let Some((file, entry)) = self.tensors.get(name) else {
+            return Err(Error::Request {
+                what: "tensor name",
+                expected: "one of the source".to_owned(),
+                got: name.to_owned(),
+            });
+        };
+        let values = read_values(&self.files[*file], entry)?;
+        Ok(Tensor::from_vec(values, entry.shape.as_slice(), &Device::Cpu)?)
+    }
+}
+
+fn read_values(path: &Path, entry: &Entry) -> Result<Vec<f32>> {
+    const BLOCK_BYTES: usize = 1 << 20;
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    file.seek(SeekFrom::Start(entry.bytes.start)).map_err(Error::io(path))?;
+    let mut left = (entry.bytes.end - entry.bytes.start) as usize;
+    let mut values = Vec::with_capacity(left / entry.stored.bytes());
+    let mut block = vec![0; left.min(BLOCK_BYTES)];
+    while left > 0 {
+        let block = &mut block[..left.min(BLOCK_BYTES)];
+        file.read_exact(block).map_err(Error::io(path))?;
+        widen(entry.stored, block, &mut values);
+        left -= block.len();
+    }
+    Ok(values)
+}
+
+fn widen(stored: Stored, block: &[u8], values: &mut Vec<f32>) {
+    let pair = |b: &[u8]| [b[0], b[1]];
+    match stored {
+        Stored::F32 => values.extend(block.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))),
+        Stored::F16 => values.extend(block.chunks_exact(2).map(|b| f16::from_le_bytes(pair(b)).to_f32())),
+        Stored::Bf16 => values.extend(block.chunks_exact(2).map(|b| bf16::from_le_bytes(pair(b)).to_f32())),
+    }
+}
+
+/// Files saved from the trunk alone (`LlamaModel`) lack the prefix.
+fn with_prefix(name: &str) -> String {
+    let bare = ["layers.", "embed_tokens.", "norm."].iter().any(|start| name.starts_with(start));
+    if bare { format!("model.{name}") } else { name.to_owned() }
+}
+
+/// `(tensor, shard)` of an index, each shard a plain name of a file that is there.
+fn read_index(index: &Path) -> Result<Vec<(String, String)>> {
+    let object = read_object(index)?;
+    let fields = Fields::new(index, "", &object);
+    let map = fields.object("weight_map")?.filter(|map| !map.is_empty());
+    let map = map.ok_or_else(|| fields.error("weight_map", "an object that names a shard for each tensor"))?;
+    let fields = Fields::new(index, "weight_map", map);
+    let folder = index.parent().unwrap_or(Path::new(""));
+    let mut named = Vec::with_capacity(map.len());
+    for name in map.keys() {
+        // A path that leaves the folder would read files that nobody pointed at.
+        let shard = fields.text(name)?.filter(|shard| is_plain_name(shard));
+        let shard = shard.ok_or_else(|| fields.error(name, "the name of a file in this folder"))?;
+        named.push((name.clone(), shard.to_owned()));
+    }
+    if let Some((_, missing)) = named.iter().find(|(_, shard)| !folder.join(shard).exists()) {
+        let what = format!("shard {missing}");
+        return Err(damaged(index, what, "a file in this folder".to_owned(), "no such file".to_owned()));
+    }
+    Ok(named)
+}
+
+fn is_plain_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let plain = matches!(parts.next(), Some(Component::Normal(part)) if part == name);
+    plain && parts.next().is_none() && !name.contains('\\')
+}
+
+/// What a folder without safetensors gets: pickles are named, since they are the usual reason.
+fn no_weights(folder: &Path) -> Error {
+    let pickle = ["pytorch_model.bin", "pytorch_model.bin.index.json"].iter().find(|name| folder.join(name).exists());
+    Error::Config {
+        path: folder.to_owned(),
+        field: "weights".to_owned(),
+        expected: format!("{SINGLE} or {INDEX}"),
+        got: match pickle {
+            Some(name) => format!("{name}: a pickle, which is not read since it can run code; save it as safetensors"),
+            None => "neither".to_owned(),
+        },
+    }
+}
+
+fn damaged(path: &Path, what: String, expected: String, got: String) -> Error {
+    Error::Damaged { path: path.to_owned(), what, expected, got }
+}
+
+#[cfg(test)]
+mod tests {
+    use safetensors::Dtype;
+    use safetensors::tensor::{TensorView, serialize};
+
+    use super::*;
+
+    fn write(path: &Path, tensors: &[(&str, Dtype, &[usize], Vec<u8>)]) {
+        let views = tensors
+            .iter()
+            .map(|(name, dtype, shape, bytes)| (*name, TensorView::new(*dtype, shape.to_vec(), bytes).unwrap()));
+        std::fs::write(path, serialize(views, None).unwrap()).unwrap();
+    }
+
+    fn floats(values: &[f32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    fn values(weights: &HfWeights, name: &str) -> Vec<f32> {
+        weights.load(name).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    fn message(folder: &Path) -> String {
+        HfWeights::open(folder).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn three_types_widen_to_f32_and_bare_names_get_the_prefix() {
+        let folder = tempfile::tempdir().unwrap();
+        let half: Vec<u8> = [1.5, -2.0].iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()).collect();
+        let brain: Vec<u8> = [3.0, 0.25].iter().flat_map(|&v| bf16::from_f32(v).to_le_bytes()).collect();
+        write(
+            &folder.path().join(SINGLE),
+            &[
+                ("norm.weight", Dtype::F32, &[2], floats(&[0.1, 7.0])),
+                ("model.layers.0.x", Dtype::F16, &[2, 1], half),
+                ("lm_head.weight", Dtype::BF16, &[1, 2], brain),
+            ],
+        );
+        let weights = HfWeights::open(folder.path()).unwrap();
+        assert_eq!(values(&weights, "model.norm.weight"), [0.1, 7.0]);
+        assert_eq!(values(&weights, "model.layers.0.x"), [1.5, -2.0]);
+        assert_eq!(values(&weights, "lm_head.weight"), [3.0, 0.25]);
+        assert_eq!(weights.load("model.layers.0.x").unwrap().dims(), [2, 1]);
+        assert!(weights.load("x").is_err());
+    }
+
+    #[test]
+    fn long_tensors_cross_block_borders_unharmed() {
+        let folder = tempfile::tempdir().unwrap();
+        let long: Vec<f32> = (0..600_001).map(|i| i as f32).collect();
+        write(&folder.path().join(SINGLE), &[("norm.weight", Dtype::F32, &[long.len()], floats(&long))]);
+        assert_eq!(values(&HfWeights::open(folder.path()).unwrap(), "model.norm.weight"), long);
+    }
+
+    fn sharded(map: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("a.safetensors"), &[("layers.0.w", Dtype::F32, &[1], floats(&[1.0]))]);
+        write(&folder.path().join("b.safetensors"), &[("layers.1.w", Dtype::F32, &[1], floats(&[2.0]))]);
+        std::fs::write(folder.path().join(INDEX), format!(r#"{{"weight_map": {{{map}}}}}"#)).unwrap();
+        folder
+    }
+
+    #[test]
+    fn shards_are_found_through_the_index() {
+        let folder = sharded(r#""layers.0.w": "a.safetensors", "layers.1.w": "b.safetensors""#);
+        let weights = HfWeights::open(folder.path()).unwrap();
+        assert_eq!(values(&weights, "model.layers.1.w"), [2.0]);
+        assert_eq!(weights.files().len(), 2);
+    }
+
+    #[test]
+    fn a_broken_index_names_tensor_and_shard() {
+        let missing = sharded(r#""layers.0.w": "a.safetensors", "layers.1.w": "c.safetensors""#);
+        assert!(message(missing.path()).contains("shard c.safetensors: expected a file in this folder"));
+        let swapped = sharded(r#""layers.0.w": "b.safetensors", "layers.1.w": "a.safetensors""#);
+        assert!(message(swapped.path()).contains("tensor layers.0.w: expected in b.safetensors"));
+        let unknown = sharded(r#""layers.7.w": "a.safetensors""#);
+        assert!(message(unknown.path()).contains("got no tensor of this name"));
+        assert!(message(sharded("").path()).contains("weight_map"));
+    }
+
+    #[test]
+    fn shard_names_cannot_leave_the_folder() {
+        for path in ["../a.safetensors", "/etc/passwd", "x/../a.safetensors", "./a.safetensors", "", "..", "a\\\\b"] {
+            let folder = sharded(&format!(r#""layers.0.w": "{path}""#));
+            assert!(message(folder.path()).contains("the name of a file in this folder"), "{path}");
+        }
+    }
+
+    #[test]
+    fn one_name_in_two_shards_is_damage() {
+        let folder = sharded(r#""layers.0.w": "a.safetensors", "layers.1.w": "b.safetensors""#);
+        write(&folder.path().join("b.safetensors"), &[("model.layers.0.w", Dtype::F32, &[1], floats(&[2.0]))]);
+        assert!(message(folder.path()).contains("expected one tensor of this name"));
+    }
+
+    #[test]
+    fn pickles_are_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(message(folder.path()).ends_with("got neither"));
+        std::fs::write(folder.path().join("pytorch_model.bin"), "x").unwrap();
+        assert!(message(folder.path()).contains("a pickle, which is not read"));
+    }
+
+    #[test]
+    fn any_cut_or_flipped_byte_is_an_error_or_a_tensor_but_no_panic() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(SINGLE);
+        write(
+            &path,
+            &[
+                ("norm.weight", Dtype::F32, &[3], floats(&[1.0, 2.0, 3.0])),
+                ("layers.0.w", Dtype::F16, &[2], vec![0; 4]),
+            ],
+        );
+        let good = std::fs::read(&path).unwrap();
+        let try_it = |bytes: &[u8]| {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, bytes).unwrap();
+            let weights = HfWeights::open(folder.path())?;
+            weights.shapes().iter().try_for_each(|(name, _)| weights.load(name).map(|_| ()))
+        };
+        for length in (0..good.len()).step_by(7) {
+            assert!(try_it(&good[..length]).is_err(), "cut at {length}");
+        }
+        for at in (0..good.len()).step_by(5) {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x11;
+            let _ = try_it(&bytes);
+        }
+    }
+}

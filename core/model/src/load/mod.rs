@@ -1,0 +1,130 @@
+//! Loading: from what `--model` says to a checked configuration and a source of tensors.
+//!
+//! [`ModelRef`] tells the forms apart, [`open`] reads configuration and headers (no weights yet) and compares them, and
+//! [`Origin`] says where it all came from. Tokenizer and chat template are read from the same place by their own modules,
+//! led by [`Origin::kind`].
+//!
+//! Every size in a file is checked against the file before it is used, so that a damaged or hostile file is an error that
+//! comes at once, not an allocation.
+
+mod gguf;
+mod gguf_config;
+mod gguf_header;
+mod gguf_names;
+mod gguf_reader;
+mod gguf_rope;
+mod gguf_types;
+#[cfg(test)]
+mod golden;
+mod hf_config;
+mod hf_rope;
+mod hf_weights;
+mod json_fields;
+mod limits;
+mod model_ref;
+mod origin;
+mod random;
+mod random_spec;
+mod safetensors_header;
+
+pub use gguf_header::GgufHeader;
+pub use model_ref::{ModelRef, is_hub_id};
+pub use origin::{Origin, OriginKind};
+pub use random_spec::RandomSpec;
+
+use std::path::Path;
+
+use crate::config::ModelConfig;
+use crate::error::{Error, Result};
+use crate::source::{self, TensorSource};
+
+/// Weights that threads may load from side by side.
+pub type Weights = Box<dyn TensorSource + Send + Sync>;
+
+/// Opens a model: its configuration, its tensors (checked by name and shape, not yet read) and its identity.
+///
+/// # Errors
+/// Files that are missing, damaged or of an unknown kind; a configuration that the decoder cannot honour; tensors that do
+/// not fit it, all of them in one error.
+pub fn open(model: &ModelRef) -> Result<(ModelConfig, Weights, Origin)> {
+    let (config, weights, origin): (ModelConfig, Weights, Origin) = match model {
+        ModelRef::Tiny => {
+            return Err(Error::UnknownModel {
+                given: model.to_string(),
+                expected: "another model: this version has no embedded one, `random:0` is always there".to_owned(),
+            });
+        }
+        ModelRef::Random(spec) => {
+            let origin = Origin::random(*spec, random::identity(spec));
+            (spec.config(), Box::new(random::RandomWeights::new(spec)), origin)
+        }
+        ModelRef::Folder(folder) => {
+            let config = hf_config::read(folder)?;
+            let weights = hf_weights::HfWeights::open(folder)?;
+            let origin = Origin::folder(folder, config_files(folder), weights.files().to_vec());
+            (config, Box::new(weights), origin)
+        }
+        ModelRef::Gguf(file) => {
+            let (config, weights) = gguf::open(file)?;
+            (config, Box::new(weights), Origin::gguf(file))
+        }
+    };
+    source::check(&*weights, &config)?;
+    Ok((config, weights, origin))
+}
+
+fn config_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let names = [hf_config::CONFIG, hf_config::GENERATION_CONFIG];
+    names.iter().map(|name| folder.join(name)).filter(|path| path.exists()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(text: &str) -> Result<(ModelConfig, Weights, Origin)> {
+        open(&text.parse()?)
+    }
+
+    #[test]
+    fn a_random_model_opens_without_files() {
+        let (config, weights, origin) = opened("random:4,layers=2").unwrap();
+        assert_eq!(weights.shapes(), config.tensors());
+        assert_eq!(origin.id(), "random:4,layers=2");
+        assert!(origin.files().is_empty());
+        let hash = origin.weights_sha256().unwrap().to_owned();
+        assert_eq!(hash.len(), 64);
+        let (_, _, same) = opened("random:4,layers=2,heads=4").unwrap();
+        assert_eq!(same.weights_sha256().unwrap(), hash, "a default that is typed out changes nothing");
+        let (_, _, other) = opened("random:5,layers=2").unwrap();
+        assert_ne!(other.weights_sha256().unwrap(), hash);
+    }
+
+    #[test]
+    fn the_embedded_model_says_that_it_is_not_there_yet() {
+        let error = opened("tiny").err().unwrap();
+        assert!(error.to_string().contains("no embedded one"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_is_checked_against_its_configuration() {
+        let folder = tempfile::tempdir().unwrap();
+        let reference = ModelRef::Folder(folder.path().to_owned());
+        let error = open(&reference).err().unwrap();
+        assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("config.json")), "{error}");
+        let config = r#"{"model_type": "llama", "vocab_size": 8, "hidden_size": 4, "intermediate_size": 4,
+            "num_hidden_layers": 1, "num_attention_heads": 1, "tie_word_embeddings": true}"#;
+        std::fs::write(folder.path().join("config.json"), config).unwrap();
+        let tensors: Vec<(&str, safetensors::tensor::TensorView<'_>)> = Vec::new();
+        let empty = safetensors::serialize(tensors, None).unwrap();
+        std::fs::write(folder.path().join("model.safetensors"), empty).unwrap();
+        let error = open(&reference).err().unwrap();
+        assert!(matches!(&error, Error::Tensors { problems, .. } if problems.len() == 11), "{error}");
+    }
+
+    #[test]
+    fn a_missing_gguf_file_is_named() {
+        let error = opened("no/such.gguf").err().unwrap();
+        assert!(error.to_string().contains("no/such.gguf") && error.hint().is_some());
+    }
+}

@@ -1,0 +1,69 @@
+//! A model ready to use: decoder, tokenizer, chat template and where they came from.
+
+use candle_core::Device;
+use serde_json::{Value, json};
+
+use crate::chat::ChatTemplate;
+use crate::decoder::Decoder;
+use crate::error::Result;
+use crate::linear::WeightFormat;
+use crate::load::{ModelRef, Origin, OriginKind, open};
+use crate::tokenizer::Tokenizer;
+
+/// Everything that a command needs of a model.
+#[derive(Debug)]
+pub struct Model {
+    /// The forward pass.
+    pub decoder: Decoder,
+    /// Text to ids and back.
+    pub tokenizer: Tokenizer,
+    /// The chat template, where the model has one.
+    pub chat: Option<ChatTemplate>,
+    /// Where it came from.
+    pub origin: Origin,
+    format: WeightFormat,
+}
+
+impl Model {
+    /// Opens a model and loads its weights. Everything cheap is checked first.
+    pub fn open(reference: &ModelRef, device: &Device, format: WeightFormat) -> Result<Self> {
+        let (config, weights, origin) = open(reference)?;
+        let (tokenizer, chat) = match origin.kind() {
+            OriginKind::Random(_) => (Tokenizer::builtin_bytes()?, Some(ChatTemplate::builtin()?)),
+            OriginKind::Folder(folder) => (Tokenizer::from_folder(folder)?, ChatTemplate::from_folder(folder)?),
+            OriginKind::Gguf(file) => (Tokenizer::from_gguf(file)?, ChatTemplate::from_gguf(file)?),
+        };
+        tokenizer.check_fits(config.vocab_size)?;
+        let decoder = Decoder::load(config, &*weights, device, format)?;
+        Ok(Self { decoder, tokenizer, chat, origin, format })
+    }
+
+    /// Ids that end a generation: those of the configuration, else the tokenizer's end of sequence.
+    pub fn stop_ids(&self) -> Vec<u32> {
+        match self.decoder.config().eos_ids.as_slice() {
+            [] => self.tokenizer.eos_id().into_iter().collect(),
+            ids => ids.to_vec(),
+        }
+    }
+
+    /// The end-of-sequence token as the tokenizer names it, else the first stop id.
+    pub fn eos_id(&self) -> Option<u32> {
+        self.tokenizer.eos_id().or_else(|| self.decoder.config().eos_ids.first().copied())
+    }
+
+    /// What identifies the computation, for provenance. Equal values mean equal bits.
+    pub fn provenance(&self) -> Result<Value> {
+        Ok(json!({
+            "id": self.origin.id(),
+            "weights_sha256": self.origin.weights_sha256()?,
+            "tokenizer_sha256": self.tokenizer.sha256(),
+            "template_sha256": self.chat.as_ref().map(ChatTemplate::sha256),
+            "config": self.decoder.config(),
+            "dtype": "f32",
+            "weights": self.format.name(),
+            "device": if self.decoder.device().is_cpu() { "cpu" } else { "cuda" },
+            "kernel": "fused",
+            "position_mode": "logical",
+        }))
+    }
+}

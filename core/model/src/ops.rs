@@ -1,0 +1,142 @@
+//! The operations between linear layers: our kernels on the CPU, the tensor library elsewhere.
+//!
+//! [`reference`] holds the same operations by the tensor library alone; it is what runs on other devices and what the
+//! kernels are tested against.
+
+use candle_core::{CpuStorage, DType, Storage, Tensor};
+use epikv_kernels::{norm, pointwise, rope};
+
+use crate::error::{Error, Result};
+
+/// Lends the elements of a contiguous f32 tensor on the CPU.
+pub(crate) fn with_f32<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+    let tensor = tensor.contiguous()?;
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(CpuStorage::F32(all)) => {
+            let from = layout.start_offset();
+            Ok(f(&all[from..from + layout.shape().elem_count()]))
+        }
+        _ => Err(Error::Request {
+            what: "tensor for a CPU kernel",
+            expected: "f32 on the CPU".to_owned(),
+            got: format!("{:?} on {:?}", tensor.dtype(), tensor.device().location()),
+        }),
+    }
+}
+
+/// A CPU tensor from its elements.
+pub(crate) fn from_rows(elements: Vec<f32>, shape: &[usize]) -> Result<Tensor> {
+    Ok(Tensor::from_vec(elements, shape, &candle_core::Device::Cpu)?)
+}
+
+/// Whether the kernels apply.
+pub(crate) fn kernels_apply(tensor: &Tensor) -> bool {
+    tensor.device().is_cpu() && tensor.dtype() == DType::F32
+}
+
+/// Root-mean-square norm over the last axis.
+pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
+    if !kernels_apply(x) {
+        return reference::rms_norm(x, weight, eps);
+    }
+    let mut out = vec![0.0; x.elem_count()];
+    with_f32(x, |x| with_f32(weight, |w| norm::rms_norm(x, w, eps as f32, &mut out)))??;
+    from_rows(out, x.dims())
+}
+
+/// Rotates `[T, H, D]` by the angles of each token, `[T, D/2]`.
+pub(crate) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    if !kernels_apply(x) {
+        return reference::rotate(x, cos, sin);
+    }
+    let mut out = with_f32(x, <[f32]>::to_vec)?;
+    let (_, heads, d) = x.dims3()?;
+    with_f32(cos, |cos| {
+        with_f32(sin, |sin| {
+            let angles = cos.chunks_exact(d / 2).zip(sin.chunks_exact(d / 2));
+            for (token, (cos, sin)) in out.chunks_exact_mut(heads * d).zip(angles) {
+                rope::rotate(token, cos, sin);
+            }
+        })
+    })??;
+    from_rows(out, x.dims())
+}
+
+/// `silu(gate) * up`, from `[T, 2F]` with the gate in the first half of each row, to `[T, F]`.
+pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
+    if !kernels_apply(gate_up) {
+        return reference::gated(gate_up);
+    }
+    let (rows, both) = gate_up.dims2()?;
+    let f = both / 2;
+    let mut out = vec![0.0; rows * f];
+    with_f32(gate_up, |all| {
+        for (row, out) in all.chunks_exact(both).zip(out.chunks_exact_mut(f)) {
+            pointwise::silu_mul(&row[..f], &row[f..], out);
+        }
+    })?;
+    from_rows(out, &[rows, f])
+}
+
+/// The same operations by the tensor library.
+pub(crate) mod reference {
+    use candle_core::{D, Tensor};
+
+    use crate::error::Result;
+
+    pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
+        let mean_square = x.sqr()?.mean_keepdim(D::Minus1)?;
+        Ok(x.broadcast_div(&(mean_square + eps)?.sqrt()?)?.broadcast_mul(weight)?)
+    }
+
+    pub(crate) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+        let half = x.dim(D::Minus1)? / 2;
+        let (a, b) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
+        let (cos, sin) = (cos.unsqueeze(1)?, sin.unsqueeze(1)?);
+        let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
+        let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
+        Ok(Tensor::cat(&[first, second], D::Minus1)?)
+    }
+
+    pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
+        let f = gate_up.dim(D::Minus1)? / 2;
+        let gate = gate_up.narrow(D::Minus1, 0, f)?;
+        Ok((gate.silu()? * gate_up.narrow(D::Minus1, f, f)?)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    fn random(shape: &[usize], seed: u32) -> Tensor {
+        let n: usize = shape.iter().product();
+        let v = (0..n as u32).map(|i| ((i.wrapping_mul(2_654_435_761) ^ seed) % 2003) as f32 / 1000.0 - 1.0).collect();
+        from_rows(v, shape).expect("shape")
+    }
+
+    fn close(a: &Tensor, b: &Tensor) {
+        let worst = (a - b).and_then(|d| d.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>()).expect("same shape");
+        assert!(worst < 1e-6, "{worst:e}");
+    }
+
+    #[test]
+    fn kernels_agree_with_the_tensor_library() -> Result<()> {
+        let (x, w) = (random(&[7, 24], 1), random(&[24], 2));
+        close(&rms_norm(&x, &w, 1e-5)?, &reference::rms_norm(&x, &w, 1e-5)?);
+        let (x, cos, sin) = (random(&[7, 3, 8], 3), random(&[7, 4], 4), random(&[7, 4], 5));
+        close(&rotate(&x, &cos, &sin)?, &reference::rotate(&x, &cos, &sin)?);
+        close(&gated(&random(&[7, 24], 6))?, &reference::gated(&random(&[7, 24], 6))?);
+        Ok(())
+    }
+
+    #[test]
+    fn a_narrowed_tensor_lends_its_own_part() -> Result<()> {
+        let x = Tensor::arange(0.0_f32, 6.0, &Device::Cpu)?.narrow(0, 2, 3)?;
+        assert_eq!(with_f32(&x, <[f32]>::to_vec)?, [2.0, 3.0, 4.0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Reading the golden folders.
+
+use std::path::PathBuf;
+
+use epikv_model::batch::{LogitsOf, RowInput};
+use epikv_model::cache::{Capacity, Scope};
+use epikv_model::config::ModelConfig;
+use epikv_model::decoder::{Decoder, StepOutput};
+use epikv_model::linear::WeightFormat;
+use epikv_model::load::{ModelRef, Weights, open};
+use epikv_model::taps::{AttentionTap, ProbePlan, Reduce, TapPoint};
+use epikv_model::{Device, Tensor};
+use serde_json::Value;
+
+/// Tolerances of the golden numbers, several times the largest noise that their makers measured.
+pub(crate) const LOGITS: f64 = 3e-4;
+pub(crate) const RESIDUAL: f64 = 2e-4;
+pub(crate) const ATTENTION: f64 = 5e-5;
+
+/// Every folder with reference numbers.
+pub(crate) const CASES: &[&str] = &[
+    "parity/llama",
+    "parity/qwen2",
+    "qwen2",
+    "qwen2-f16",
+    "qwen3",
+    "qwen3-tied",
+    "qwen3-sharded",
+    "llama-untied-gqa",
+    "llama-tied-mha",
+    "llama-mqa",
+    "llama-llama3-rope",
+    "llama-linear-rope",
+    "llama-theta-500000",
+    "llama-bf16",
+];
+
+pub(crate) fn folder(case: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/model").join(case)
+}
+
+pub(crate) fn opened(case: &str) -> (ModelConfig, Weights) {
+    let (config, weights, _) = open(&ModelRef::Folder(folder(case))).unwrap();
+    (config, weights)
+}
+
+pub(crate) fn decoder(case: &str) -> Decoder {
+    let (config, weights) = opened(case);
+    Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).unwrap()
+}
+
+pub(crate) fn sequences(case: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder(case).join("hf.json")).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    all["sequences"].as_array().unwrap().clone()
+}
+
+pub(crate) fn ids(value: &Value) -> Vec<u32> {
+    value.as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as u32).collect()
+}
+
+pub(crate) fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        other => vec![other.as_f64().unwrap()],
+    }
+}
+
+pub(crate) fn values(tensor: &Tensor) -> Vec<f32> {
+    tensor.flatten_all().unwrap().to_vec1().unwrap()
+}
+
+/// Everything that a golden sequence has numbers for.
+pub(crate) fn full_plan(n_layers: usize) -> ProbePlan {
+    let plan = ProbePlan::default().tap(TapPoint::Embed, Reduce::Full).tap(TapPoint::FinalNorm, Reduce::Full);
+    (0..n_layers).fold(plan, |plan, l| {
+        [
+            TapPoint::ResidPost(l),
+            TapPoint::KeyPreRope(l),
+            TapPoint::KeyPostRope(l),
+            TapPoint::Value(l),
+            TapPoint::QueryPostRope(l),
+        ]
+        .into_iter()
+        .fold(plan, |plan, point| plan.tap(point, Reduce::Full))
+        .tap(TapPoint::ResidPost(l), Reduce::StepNorm)
+        .attention(AttentionTap::Rows(l, 1))
+    })
+}
+
+/// One pass over a whole sequence with logits of the last `n_logits` positions.
+pub(crate) fn run(decoder: &Decoder, tokens: &[u32], n_logits: usize, plan: &ProbePlan) -> StepOutput {
+    let mut cache = decoder.cache(Scope::Global, Capacity::Growing).unwrap();
+    let row = RowInput::next(&cache, tokens.to_vec(), LogitsOf::LastN(n_logits));
+    decoder.forward(&[row], &mut [&mut cache], plan).unwrap()
+}
+
+/// Largest difference.
+pub(crate) fn distance(got: &[f32], want: &[f64]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).map(|(g, w)| (f64::from(*g) - w).abs()).fold(0.0, f64::max)
+}

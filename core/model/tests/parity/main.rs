@@ -1,0 +1,9 @@
+//! The decoder against Transformers' numbers, and proof that those numbers can fail.
+//!
+//! The files, the scripts that made them and the versions are described in `tests/golden/model/README.md`.
+
+mod golden;
+mod hf;
+mod invariance;
+mod mutants;
+mod session;

@@ -1,0 +1,82 @@
+//! What can go wrong between a signal's name and its values.
+
+use std::ops::Range;
+
+use epikv_model::taps::TapPoint;
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Errors of choosing and feeding a signal. A value that a formula does not define is no error: it is `None`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A name that is not in the table.
+    #[error("unknown signal {given:?}: expected one of {}", known.join(", "))]
+    UnknownSignal {
+        /// As typed.
+        given: String,
+        /// The names of the table.
+        known: Vec<&'static str>,
+    },
+    /// A layer that the model does not have.
+    #[error("signal {signal}: expected a layer below {n_layers}, got {layer}")]
+    Layer {
+        /// The signal.
+        signal: &'static str,
+        /// The layer, 0-based.
+        layer: usize,
+        /// Layers of the model.
+        n_layers: usize,
+    },
+    /// A layer was given for a signal that has one value a model, or none for one that has a value a layer.
+    #[error("signal {signal}: expected {expected}")]
+    WrongBuild {
+        /// The signal.
+        signal: &'static str,
+        /// How it is built.
+        expected: &'static str,
+    },
+    /// Two layers that a score compares are the same layer of this model.
+    #[error("signal {signal}: expected two layers that differ, got layer {layer} twice in a model of {n_layers}")]
+    SameLayer {
+        /// The signal.
+        signal: &'static str,
+        /// The layer, 0-based.
+        layer: usize,
+        /// Layers of the model.
+        n_layers: usize,
+    },
+    /// The forward pass did not record what the signal's plan asks for.
+    #[error("signal {signal}: expected the step norms of {point:?} among the taps, got none")]
+    NotRecorded {
+        /// The signal.
+        signal: &'static str,
+        /// The missing point.
+        point: TapPoint,
+    },
+    /// A chunk names tokens that the pass did not have.
+    #[error("signal {signal}: expected tokens {}..{} among the taps, got {n_recorded} tokens", tokens.start, tokens.end)]
+    ChunkOutside {
+        /// The signal.
+        signal: &'static str,
+        /// Tokens of the chunk in the packed pass.
+        tokens: Range<usize>,
+        /// Tokens of the pass.
+        n_recorded: usize,
+    },
+    /// A rolling window cannot be built.
+    #[error("rolling window")]
+    Stats(#[from] epikv_stats::Error),
+}
+
+impl Error {
+    /// What the reader can try.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::UnknownSignal { .. } => Some("`epikv signals` lists them all".to_owned()),
+            Self::SameLayer { .. } => Some("the score needs a deeper model, or two layers given by hand".to_owned()),
+            _ => None,
+        }
+    }
+}

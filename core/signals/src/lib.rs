@@ -1,0 +1,46 @@
+//! Signals and scores: formulas on taps and caches, streaming and causal.
+//!
+//! A [`Signal`] says what the decoder must record ([`Signal::plan`]), takes what was recorded chunk by chunk
+//! ([`Signal::push`]) and gives one number a token. The number depends on the tokens up to that one and not on where the
+//! chunks were cut, so the same code serves a study of whole traces and a decision at each decode step. All signals
+//! stand in one table, [`SIGNALS`]; help, documentation and the contract test are made from it.
+//!
+//! Not here: which tokens are kept, what the numbers are compared with, files.
+//!
+//! ```
+//! use epikv_model::Device;
+//! use epikv_model::batch::{LogitsOf, RowInput};
+//! use epikv_model::cache::{Capacity, Scope};
+//! use epikv_model::decoder::Decoder;
+//! use epikv_model::linear::WeightFormat;
+//! use epikv_model::load::open;
+//! use epikv_signals::{Chunk, find};
+//!
+//! let (config, weights, _) = open(&"random:3,layers=2".parse()?)?;
+//! let decoder = Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32)?;
+//! let mut cache = decoder.cache(Scope::Global, Capacity::Growing)?;
+//!
+//! let mut signal = find("hs_l2")?.at_layer(1, 2)?;
+//! let input = RowInput::next(&cache, vec![5, 6, 7], LogitsOf::None);
+//! let output = decoder.forward(&[input], &mut [&mut cache], &signal.plan())?;
+//! let values = signal.push(&Chunk::new(&output.taps, 0..3))?;
+//! assert_eq!(values.len(), 3);
+//! assert!(values[0].is_none() && values[1].is_some(), "the first token has no predecessor");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod chunk;
+mod epikv;
+mod error;
+mod hs_l2;
+mod layers;
+mod registry;
+mod signal;
+
+pub use chunk::Chunk;
+pub use epikv::Epikv;
+pub use error::{Error, Result};
+pub use hs_l2::HsL2;
+pub use layers::{REFERENCE_LAYERS, map_layer};
+pub use registry::{Build, SIGNALS, SignalRow, find};
+pub use signal::{Signal, SignalSpec};

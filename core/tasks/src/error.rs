@@ -1,0 +1,136 @@
+//! What can go wrong between a problem file and a trace.
+
+use std::path::{Path, PathBuf};
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Errors of reading problems and traces and of building prompts. Each names the file and the place in it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file could not be read.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A line is not a JSON object.
+    #[error("{}, line {line}: expected a JSON object, got {got}", path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// How the line begins.
+        got: String,
+        /// The cause, with the column.
+        source: serde_json::Error,
+    },
+    /// A row lacks something or holds something else.
+    #[error("{}, {unit} {line}: expected {expected}, got {got}", path.display())]
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// `line` of a text file, `row` of a Parquet file.
+        unit: &'static str,
+        /// Its number, from 1.
+        line: usize,
+        /// What would be accepted.
+        expected: String,
+        /// What is there.
+        got: String,
+    },
+    /// Two rows have the same id.
+    #[error("{}, {unit} {line}: expected ids that differ, got {id:?} again (first in {unit} {first})", path.display())]
+    DuplicateId {
+        /// The file.
+        path: PathBuf,
+        /// `line` or `row`.
+        unit: &'static str,
+        /// Number of the second, from 1.
+        line: usize,
+        /// Number of the first.
+        first: usize,
+        /// The id.
+        id: String,
+    },
+    /// A file has no rows.
+    #[error("{}: expected at least one {expected}, got an empty file", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// What its rows are.
+        expected: &'static str,
+    },
+    /// A token id that the model does not have.
+    #[error(
+        "{}, {unit} {line}: expected token ids below {vocab_size}, the model's vocabulary, got {id} at index {at}",
+        path.display()
+    )]
+    TokenOutOfVocabulary {
+        /// The file.
+        path: PathBuf,
+        /// `line` or `row`.
+        unit: &'static str,
+        /// Its number, from 1.
+        line: usize,
+        /// The id.
+        id: i64,
+        /// Index in the list.
+        at: usize,
+        /// Rows of the model's embedding.
+        vocab_size: usize,
+    },
+    /// A chat prompt was asked for and the model has no template.
+    #[error("{place}: expected a chat template, got none")]
+    NoChatTemplate {
+        /// The model's tokenizer.
+        place: String,
+    },
+    /// A prompt length that the token list does not have.
+    #[error("expected a prompt of at most {n_tokens} tokens, the length of the trace, got {n_prompt}")]
+    PromptTooLong {
+        /// As given.
+        n_prompt: usize,
+        /// Tokens of the trace.
+        n_tokens: usize,
+    },
+    /// A count that the record files cannot hold.
+    #[error("{what}: expected at most {max}, got {got}", max = i32::MAX)]
+    TooLarge {
+        /// The column.
+        what: &'static str,
+        /// The value.
+        got: u64,
+    },
+    /// The tokenizer or the chat template failed.
+    #[error(transparent)]
+    Model(#[from] epikv_model::error::Error),
+    /// A Parquet file could not be read.
+    #[error(transparent)]
+    Schemas(#[from] epikv_schemas::Error),
+}
+
+impl Error {
+    /// What the reader can try, where there is something.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoChatTemplate { .. } => {
+                Some("--prompt-style plain uses the problem text as it is; base models have no template".to_owned())
+            }
+            Self::TokenOutOfVocabulary { .. } => {
+                Some("the trace may come from another model: --model must be the one that wrote it".to_owned())
+            }
+            Self::Io { path, .. } if !path.exists() => Some(format!("{} does not exist", path.display())),
+            Self::Model(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+}

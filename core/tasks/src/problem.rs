@@ -1,0 +1,221 @@
+//! Problems of the usual benchmarks, from JSON lines or Parquet, under the field names that each of them uses.
+//!
+//! | set | problem | answer | id |
+//! | --- | --- | --- | --- |
+//! | ours, MATH-500 | `problem` | `answer` | `id`, `unique_id` |
+//! | MATH | `problem` | last box of `solution` | - |
+//! | AIME | `problem`, `Problem` | `answer`, `Answer`, number or text | `id`, `ID` |
+//! | GSM8K | `question` | `answer`, after `####` | - |
+//! | SVAMP | `Body` + `Question` | `Answer`, a number | `ID` |
+//! | MAWPS | `sQuestion` | `lSolutions`, a list | `iIndex` |
+//!
+//! An answer stays text: `025` keeps its zero and `70,000` its comma, since only the grader knows what they mean. A
+//! problem without an id is named after its file and line.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::rows::{self, Row};
+
+/// Field names, in the order in which they are tried.
+const ID: &[&str] = &["id", "unique_id", "ID", "problem_id", "iIndex"];
+const PROBLEM: &[&str] = &["problem", "Problem", "question", "sQuestion"];
+const ANSWER: &[&str] = &["answer", "Answer", "gold", "ground_truth"];
+const DATASET: &[&str] = &["dataset", "source"];
+
+/// What GSM8K puts before the answer.
+const HASHES: &str = "####";
+
+/// A problem and, where the set has one, its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Unique in its file.
+    pub id: String,
+    /// The set: as the file says, else the file's name.
+    pub dataset: String,
+    /// The statement.
+    pub problem: String,
+    /// The right answer.
+    pub gold: Option<String>,
+    /// Difficulty, as the set words it.
+    pub level: Option<String>,
+    /// Area.
+    pub subject: Option<String>,
+}
+
+/// Reads the problems of a file: Parquet if its name ends in `.parquet`, else JSON lines.
+///
+/// # Errors
+/// Each names the file and the line: a line that is no JSON object, a row without a statement, an answer of another
+/// kind, an id that comes twice; a file without problems.
+pub fn read_problems(path: &Path) -> Result<Vec<Problem>> {
+    let rows = rows::read(path, "problem")?;
+    let problems = rows.iter().map(problem).collect::<Result<Vec<_>>>()?;
+    rows::check_unique(&rows, problems.iter().map(|problem| problem.id.as_str()))?;
+    Ok(problems)
+}
+
+fn problem(row: &Row) -> Result<Problem> {
+    let id = row.text(ID)?.filter(|id| !id.trim().is_empty());
+    Ok(Problem {
+        id: id.unwrap_or_else(|| row.name()),
+        dataset: row.text(DATASET)?.unwrap_or_else(|| row.stem()),
+        problem: statement(row)?,
+        gold: gold(row)?,
+        level: row.text(&["level", "difficulty"])?,
+        subject: row.text(&["subject", "type", "Type"])?,
+    })
+}
+
+/// SVAMP splits a problem into a story and a question, and leaves out the full stop between.
+fn statement(row: &Row) -> Result<String> {
+    let Some(body) = row.text(&["Body"])? else { return row.required_text(PROBLEM) };
+    let question = row.required_text(&["Question"])?;
+    let body = body.trim();
+    let stop = if body.ends_with(['.', '!', '?', ',', ';', ':']) { "" } else { "." };
+    Ok(format!("{body}{stop} {}", question.trim()))
+}
+
+fn gold(row: &Row) -> Result<Option<String>> {
+    if let Some((list, name)) = row.get(&["lSolutions"]) {
+        let items = list.as_array().map(|items| items.iter().map(rows::scalar).collect::<Option<Vec<_>>>());
+        return match items {
+            Some(Some(items)) if !items.is_empty() => Ok(Some(items.join(", "))),
+            _ => Err(row.unexpected(&name, "a list of numbers", list)),
+        };
+    }
+    if let Some(answer) = row.text(ANSWER)? {
+        let answer = answer.rsplit_once(HASHES).map_or(answer.as_str(), |(_, after)| after).trim();
+        return Ok(Some(answer.to_owned()).filter(|answer| !answer.is_empty()));
+    }
+    // MATH as first published has no answer but the box of its solution.
+    let solution = row.get(&["solution"]).and_then(|(value, _)| value.as_str().map(str::to_owned));
+    Ok(solution.and_then(|text| epikv_grader::last_box(&text).map(str::to_owned)))
+}
+
+/// For tests: one problem from one object.
+#[cfg(test)]
+fn one(value: &serde_json::Value) -> Result<Problem> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.jsonl");
+    std::fs::write(&path, value.to_string()).unwrap();
+    read_problems(&path).map(|mut problems| problems.remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::error::Error;
+
+    #[track_caller]
+    fn check(value: &Value, id: &str, problem: &str, gold: Option<&str>) {
+        let found = one(value).unwrap();
+        assert_eq!((found.id.as_str(), found.problem.as_str(), found.gold.as_deref()), (id, problem, gold));
+    }
+
+    #[test]
+    fn field_names_of_the_usual_sets() {
+        let math = json!({"problem": "p", "solution": r"so \boxed{3}", "answer": r"\frac{1}{2}", "unique_id": "test/1.json",
+            "subject": "Algebra", "level": 2});
+        check(&math, "test/1.json", "p", Some(r"\frac{1}{2}"));
+        let found = one(&math).unwrap();
+        assert_eq!((found.level.as_deref(), found.subject.as_deref()), (Some("2"), Some("Algebra")));
+
+        check(
+            &json!({"problem": "p", "solution": r"so \boxed{x^{2}}", "type": "Algebra"}),
+            "set-1",
+            "p",
+            Some("x^{2}"),
+        );
+        check(&json!({"ID": "2024-I-1", "Problem": "p", "Answer": 25}), "2024-I-1", "p", Some("25"));
+        check(&json!({"id": 7, "problem": "p", "answer": "025"}), "7", "p", Some("025"));
+        check(&json!({"question": "q", "answer": "1 * 2 = <<1*2=2>>2\n#### 70,000"}), "set-1", "q", Some("70,000"));
+        check(&json!({"question": "q", "answer": "#### -3\n"}), "set-1", "q", Some("-3"));
+        let svamp =
+            json!({"ID": "chal-1", "Body": "A pack costs 76", "Question": "How much?", "Answer": 51.0, "Type": "Sub"});
+        check(&svamp, "chal-1", "A pack costs 76. How much?", Some("51"));
+        check(&json!({"iIndex": 3, "sQuestion": "q", "lSolutions": [0.5]}), "3", "q", Some("0.5"));
+        check(&json!({"id": "a", "problem": "p", "answer": null}), "a", "p", None);
+    }
+
+    #[test]
+    fn the_set_is_named_by_the_file_or_its_name() {
+        assert_eq!(one(&json!({"problem": "p"})).unwrap().dataset, "set");
+        assert_eq!(one(&json!({"problem": "p", "source": "AIME 2024"})).unwrap().dataset, "AIME 2024");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = one(&json!({"id": "a", "text": "p"})).unwrap_err().to_string();
+        assert!(error.contains("line 1: expected `problem` or `Problem`") && error.contains("got the fields id, text"));
+        assert!(one(&json!({"problem": " "})).unwrap_err().to_string().contains("empty"));
+        assert!(one(&json!({"problem": "p", "answer": [1]})).unwrap_err().to_string().contains("in `answer`, got [1]"));
+        assert!(one(&json!({"sQuestion": "p", "lSolutions": []})).is_err());
+    }
+
+    #[test]
+    fn ids_must_differ() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.jsonl");
+        std::fs::write(&path, "{\"id\": 1, \"problem\": \"p\"}\n\n{\"id\": \"1\", \"problem\": \"q\"}\n").unwrap();
+        let error = read_problems(&path).unwrap_err();
+        assert!(matches!(error, Error::DuplicateId { line: 3, first: 1, .. }), "{error}");
+    }
+
+    /// A Parquet file with the same column names; our own traces are one.
+    #[test]
+    fn parquet_has_the_same_columns() {
+        let tokenizer = epikv_model::tokenizer::Tokenizer::builtin_bytes().unwrap();
+        let problem = one(&json!({"id": "a", "problem": "2+2?", "answer": "4", "dataset": "sums"})).unwrap();
+        let generation = crate::trace::Generation {
+            prompt: None,
+            token_ids: &[52],
+            n_prompt: 0,
+            finish_reason: crate::trace::FinishReason::Eos,
+            sampling: crate::trace::Sampling::default(),
+        };
+        let trace = crate::trace::build_trace("sums/a".to_owned(), &problem, &generation, &tokenizer).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("traces.parquet");
+        let mut provenance = epikv_schemas::Provenance::new();
+        provenance.set("run", json!({"seed": 0}));
+        epikv_schemas::write_table(&path, &[trace], &provenance).unwrap();
+        let problems = read_problems(&path).unwrap();
+        assert_eq!(problems[0].problem, problem.problem);
+        assert_eq!((problems[0].id.as_str(), problems[0].dataset.as_str()), ("a", "sums"));
+    }
+
+    /// The files that the project tests on, where they are there.
+    #[test]
+    fn shared_files_read_whole() {
+        let folder = crate::shared::folder("data");
+        let Some(folder) = folder else { return };
+        let expected = [
+            ("aime24", 30),
+            ("aime25", 30),
+            ("aime26", 30),
+            ("aime_1983_2023", 975),
+            ("amc23", 40),
+            ("gsm8k_test", 1319),
+            ("gsm8k_train_1500", 1500),
+            ("hmmt25", 60),
+            ("math500", 500),
+            ("math_test", 5000),
+            ("math_train_2000", 2000),
+            ("mawps_addsub", 395),
+            ("mawps_multiarith", 600),
+            ("mawps_singleeq", 508),
+            ("mawps_singleop", 562),
+            ("svamp", 1000),
+        ];
+        for (name, n) in expected {
+            let problems = read_problems(&folder.join(format!("{name}.jsonl"))).unwrap();
+            assert_eq!(problems.len(), n, "{name}");
+            // One training problem of MATH has an empty answer in its source.
+            let without_gold = problems.iter().filter(|problem| problem.gold.is_none()).count();
+            assert_eq!(without_gold, usize::from(name == "math_train_2000"), "{name}");
+        }
+    }
+}

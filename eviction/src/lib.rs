@@ -1,0 +1,1 @@
+//! Eviction policies as compositions, and the decode experiment.

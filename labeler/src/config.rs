@@ -1,0 +1,162 @@
+//! Settings of a labelling run: as typed, then checked.
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::filler::Filler;
+
+/// Which of two ways leads to the labels. Both give the same ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// One fresh forward pass and one greedy regeneration a window, as the paper describes.
+    Naive,
+}
+
+/// Which answer a regeneration is compared with, and which outcomes count as a flip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mapping {
+    /// Against the control; a truncated or unsure regeneration decides nothing.
+    #[default]
+    Control,
+    /// Against gold; a truncated regeneration counts as a flip. What the published labels did.
+    Paper,
+}
+
+/// What counts as the answer of a regeneration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerKind {
+    /// A mathematical answer, found by the grader's rules and compared by value.
+    #[default]
+    Math,
+    /// The whole regenerated text, compared to the letter. For models that give no boxed answers; then the reference is
+    /// the trace's own continuation, not gold.
+    Text,
+}
+
+/// Settings as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Tokens of a window.
+    pub window: usize,
+    /// Distance between window starts.
+    pub stride: usize,
+    /// New tokens of a regeneration at most.
+    pub max_new: usize,
+    /// What stands in the place of a window.
+    pub filler: Filler,
+    /// Seed of random fillers.
+    pub seed: u64,
+    /// The way to the labels.
+    pub protocol: Protocol,
+    /// What counts as a flip.
+    pub mapping: Mapping,
+    /// What counts as the answer.
+    pub answer: AnswerKind,
+    /// Whether windows start at the prompt's end, also where the model opened its reasoning itself.
+    pub from_prompt_end: bool,
+    /// Whether traces with an unusable control are labelled all the same.
+    pub include_unusable: bool,
+    /// Regenerations that run together. Changes no result.
+    pub batch: usize,
+    /// Threads of the run, for the timings. Changes no result.
+    pub threads: usize,
+}
+
+impl Default for Settings {
+    /// The decisions of the design: windows of 32 at a stride of 16, 512 new tokens, filler `eos`.
+    fn default() -> Self {
+        Self {
+            window: 32,
+            stride: 16,
+            max_new: 512,
+            filler: Filler::Eos,
+            seed: 0,
+            protocol: Protocol::Naive,
+            mapping: Mapping::Control,
+            answer: AnswerKind::Math,
+            from_prompt_end: false,
+            include_unusable: false,
+            batch: 8,
+            threads: 1,
+        }
+    }
+}
+
+impl Settings {
+    /// The protocol of the published labels: against gold, truncated flips, filler `eos`, grid from the prompt's end.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self { mapping: Mapping::Paper, from_prompt_end: true, ..Self::default() }
+    }
+}
+
+/// Checked settings.
+#[derive(Debug, Clone)]
+pub struct Config(Settings);
+
+impl TryFrom<Settings> for Config {
+    type Error = Error;
+
+    fn try_from(settings: Settings) -> Result<Self> {
+        for (setting, value) in [
+            ("--window", settings.window),
+            ("--stride", settings.stride),
+            ("--max-new", settings.max_new),
+            ("--batch", settings.batch),
+        ] {
+            if value == 0 {
+                return Err(Error::Setting { setting, expected: "at least 1".to_owned(), got: "0".to_owned() });
+            }
+        }
+        if settings.stride > settings.window {
+            return Err(Error::Setting {
+                setting: "--stride",
+                expected: format!("at most the window of {}, or tokens between windows get no label", settings.window),
+                got: settings.stride.to_string(),
+            });
+        }
+        Ok(Self(settings))
+    }
+}
+
+impl std::ops::Deref for Config {
+    type Target = Settings;
+
+    fn deref(&self) -> &Settings {
+        &self.0
+    }
+}
+
+impl Config {
+    /// What determines the labels, for provenance: everything but batch, threads and protocol, which change no value.
+    pub fn provenance(&self) -> serde_json::Value {
+        serde_json::json!({
+            "window": self.window,
+            "stride": self.stride,
+            "max_new": self.max_new,
+            "filler": self.filler.to_string(),
+            "seed": self.seed,
+            "mapping": self.mapping,
+            "answer": self.answer,
+            "from_prompt_end": self.from_prompt_end,
+            "include_unusable": self.include_unusable,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_checked() {
+        assert!(Config::try_from(Settings::default()).is_ok());
+        let error = Config::try_from(Settings { batch: 0, ..Settings::default() }).expect_err("no rows");
+        assert_eq!(error.to_string(), "--batch: expected at least 1, got 0");
+        let gap = Config::try_from(Settings { window: 8, ..Settings::default() }).expect_err("a gap");
+        assert!(gap.to_string().starts_with("--stride: expected at most the window of 8"));
+    }
+}

@@ -1,0 +1,79 @@
+//! What can go wrong while labelling.
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Errors of labelling. Those of one trace are collected and do not stop the others.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A setting outside its range.
+    #[error("{setting}: expected {expected}, got {got}")]
+    Setting {
+        /// The setting, as on the command line.
+        setting: &'static str,
+        /// What is accepted.
+        expected: String,
+        /// What was given.
+        got: String,
+    },
+    /// The model lacks a token that the filler needs.
+    #[error("filler {filler}: the model defines no {token} token")]
+    NoFillerToken {
+        /// The filler.
+        filler: &'static str,
+        /// The token.
+        token: &'static str,
+    },
+    /// A trace does not fit the model's context.
+    #[error("trace {trace_id}: {n_tokens} tokens up to the answer, the model's context is {max_positions}")]
+    TraceTooLong {
+        /// The trace.
+        trace_id: String,
+        /// Tokens up to the answer boundary.
+        n_tokens: usize,
+        /// The model's context.
+        max_positions: usize,
+    },
+    /// A trace was made with another vocabulary.
+    #[error("trace {trace_id}: token {id} at position {pos} is outside the model's vocabulary of {vocab_size}")]
+    OtherVocabulary {
+        /// The trace.
+        trace_id: String,
+        /// The id, as stored.
+        id: i32,
+        /// Where it stands.
+        pos: usize,
+        /// The model's vocabulary.
+        vocab_size: usize,
+    },
+    /// The counts or positions of a trace contradict one another.
+    #[error("trace {trace_id}: {what}: expected {expected}, got {got}")]
+    BrokenTrace {
+        /// The trace.
+        trace_id: String,
+        /// The column.
+        what: &'static str,
+        /// What would fit.
+        expected: String,
+        /// What is stored.
+        got: String,
+    },
+    /// The model failed.
+    #[error("the model failed")]
+    Model(#[from] epikv_model::Error),
+}
+
+impl Error {
+    /// What the reader can try.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoFillerToken { .. } => Some("choose another --filler, for example token:ID".to_owned()),
+            Self::OtherVocabulary { .. } => {
+                Some("label with the model that the traces were made or imported with".to_owned())
+            }
+            Self::Model(error) => error.hint(),
+            _ => None,
+        }
+    }
+}

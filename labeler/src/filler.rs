@@ -1,0 +1,158 @@
+//! What stands in the place of an occluded window. One id a position, so the length of the context never changes.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use epikv_model::sampler::RandomStream;
+use epikv_model::tokenizer::Tokenizer;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+
+/// Kinds of filler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filler {
+    /// The end-of-sequence token, as in the published labels (its model pads with it).
+    Eos,
+    /// The padding token.
+    Pad,
+    /// One seeded ordinary token, the same everywhere.
+    Random,
+    /// A seeded ordinary token for each position of each window.
+    RandMulti,
+    /// A given token.
+    Token(u32),
+}
+
+impl std::fmt::Display for Filler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Eos => f.write_str("eos"),
+            Self::Pad => f.write_str("pad"),
+            Self::Random => f.write_str("random"),
+            Self::RandMulti => f.write_str("randmulti"),
+            Self::Token(id) => write!(f, "token:{id}"),
+        }
+    }
+}
+
+impl FromStr for Filler {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let token = text.strip_prefix("token:").and_then(|id| id.parse().ok()).map(Self::Token);
+        match text {
+            "eos" => Ok(Self::Eos),
+            "pad" => Ok(Self::Pad),
+            "random" => Ok(Self::Random),
+            "randmulti" => Ok(Self::RandMulti),
+            _ => token.ok_or_else(|| Error::Setting {
+                setting: "--filler",
+                expected: "eos, pad, random, randmulti or token:ID".to_owned(),
+                got: text.to_owned(),
+            }),
+        }
+    }
+}
+
+/// A filler whose tokens are known to exist in a model.
+#[derive(Debug, Clone)]
+pub struct FillerSource {
+    kind: Filler,
+    /// The one id of `Eos`, `Pad`, `Random` and `Token`.
+    id: u32,
+    /// Ids that random fillers draw from: every ordinary token.
+    ordinary: Vec<u32>,
+    seed: u64,
+}
+
+impl FillerSource {
+    /// Resolves a filler for a model.
+    pub fn new(kind: Filler, seed: u64, tokenizer: &Tokenizer, eos: Option<u32>, vocab_size: usize) -> Result<Self> {
+        let missing = |filler, token| Error::NoFillerToken { filler, token };
+        let drawn = matches!(kind, Filler::Random | Filler::RandMulti);
+        let known = vocab_size.min(tokenizer.vocab_size()) as u32;
+        let ordinary: Vec<u32> =
+            if drawn { (0..known).filter(|&id| !tokenizer.is_special(id)).collect() } else { Vec::new() };
+        if drawn && ordinary.is_empty() {
+            return Err(missing("random", "ordinary"));
+        }
+        let id = match kind {
+            Filler::Eos => eos.ok_or(missing("eos", "end-of-sequence"))?,
+            Filler::Pad => tokenizer.pad_id().ok_or(missing("pad", "padding"))?,
+            Filler::Token(id) => id,
+            Filler::Random => draw(&ordinary, RandomStream { seed, problem: 0, sample: 0 }.uniform(0)),
+            Filler::RandMulti => 0,
+        };
+        if id as usize >= vocab_size {
+            return Err(Error::Setting {
+                setting: "--filler",
+                expected: format!("a token below the vocabulary of {vocab_size}"),
+                got: id.to_string(),
+            });
+        }
+        Ok(Self { kind, id, ordinary, seed })
+    }
+
+    /// The ids for a window of a trace.
+    pub fn ids(&self, trace: u64, window: &Range<usize>) -> Vec<u32> {
+        let stream = RandomStream { seed: self.seed, problem: trace, sample: window.start as u32 };
+        (0..window.len())
+            .map(|i| if self.kind == Filler::RandMulti { draw(&self.ordinary, stream.uniform(i)) } else { self.id })
+            .collect()
+    }
+}
+
+fn draw(ids: &[u32], u: f64) -> u32 {
+    ids[((u * ids.len() as f64) as usize).min(ids.len() - 1)]
+}
+
+/// A stable number of a trace, for random streams.
+pub fn trace_number(trace_id: &str) -> u64 {
+    let digest = Sha256::digest(trace_id.as_bytes());
+    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
+}
+
+/// Sha256 over filler ids, each as four little-endian bytes, in hexadecimal.
+pub fn ids_sha256(ids: &[u32]) -> String {
+    let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(kind: Filler) -> FillerSource {
+        let tokenizer = Tokenizer::builtin_bytes().expect("built in");
+        let eos = tokenizer.eos_id();
+        FillerSource::new(kind, 3, &tokenizer, eos, tokenizer.vocab_size()).expect("known")
+    }
+
+    #[test]
+    fn names_round_trip() {
+        for name in ["eos", "pad", "random", "randmulti", "token:17"] {
+            assert_eq!(name.parse::<Filler>().expect(name).to_string(), name);
+        }
+        assert!("token:x".parse::<Filler>().is_err());
+    }
+
+    #[test]
+    fn one_id_or_many() {
+        assert!(source(Filler::Eos).ids(1, &(5..9)).windows(2).all(|w| w[0] == w[1]));
+        assert_eq!(source(Filler::Token(9)).ids(1, &(5..8)), [9, 9, 9]);
+        let random = source(Filler::Random);
+        assert_eq!(random.ids(1, &(5..9)), random.ids(2, &(21..25)), "one id for the whole run");
+        let many = source(Filler::RandMulti);
+        assert_eq!(many.ids(1, &(5..37)), many.ids(1, &(5..37)));
+        assert_ne!(many.ids(1, &(5..37)), many.ids(1, &(21..53)));
+        assert_ne!(many.ids(1, &(5..37)), many.ids(2, &(5..37)));
+    }
+
+    #[test]
+    fn a_token_outside_the_vocabulary_is_refused() {
+        let tokenizer = Tokenizer::builtin_bytes().expect("built in");
+        assert!(FillerSource::new(Filler::Token(9999), 0, &tokenizer, None, 264).is_err());
+        assert!(FillerSource::new(Filler::Eos, 0, &tokenizer, None, 264).is_err(), "no eos");
+    }
+}

@@ -1,0 +1,147 @@
+//! One trace to label: its checked context, its control, and why it may be unusable.
+
+use epikv_grader::Mode;
+use epikv_model::config::ModelConfig;
+use epikv_model::session::Finish;
+use epikv_schemas::Trace;
+
+use crate::config::{AnswerKind, Config};
+use crate::error::{Error, Result};
+use crate::naive::Regenerated;
+use crate::outcome::{Outcome, answer_in};
+
+/// Why the labels of a trace mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// The control is not the right answer: every window would seem to flip.
+    Control(Outcome),
+    /// There is neither gold nor an answer of the trace's own to judge the control by.
+    NoReference,
+    /// Nothing between prompt and answer.
+    NoReasoning,
+    /// The model's logits were not numbers.
+    NotANumber,
+}
+
+impl Unusable {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Control(Outcome::NoAnswer) => "control_no_answer",
+            Self::Control(Outcome::Truncated) => "control_truncated",
+            Self::Control(Outcome::Unsure) => "control_unsure",
+            Self::Control(_) => "control_changed",
+            Self::NoReference => "no_reference",
+            Self::NoReasoning => "no_reasoning",
+            Self::NotANumber => "not_a_number",
+        }
+    }
+}
+
+/// A trace under way.
+#[derive(Debug)]
+pub(crate) struct Job<'t> {
+    pub(crate) trace: &'t Trace,
+    /// Tokens up to the answer boundary.
+    pub(crate) context: Vec<u32>,
+    /// Where the grid starts.
+    pub(crate) first: usize,
+    pub(crate) control: Option<Regenerated>,
+    pub(crate) control_answer: Option<String>,
+    pub(crate) control_outcome: Outcome,
+    pub(crate) unusable: Option<Unusable>,
+}
+
+impl<'t> Job<'t> {
+    /// Checks a trace against itself and the model.
+    pub(crate) fn new(trace: &'t Trace, config: &Config, model: &ModelConfig) -> Result<Self> {
+        let n = trace.token_ids.len();
+        let broken = |what, expected: String, got: i32| Error::BrokenTrace {
+            trace_id: trace.trace_id.clone(),
+            what,
+            expected,
+            got: got.to_string(),
+        };
+        let within = |what, value: i32, from: usize| match usize::try_from(value) {
+            Ok(v) if (from..=n).contains(&v) => Ok(v),
+            _ => Err(broken(what, format!("{from} to {n}"), value)),
+        };
+        let n_prompt = within("n_prompt", trace.n_prompt, 1)?;
+        let reason_start = within("reason_start", trace.reason_start, n_prompt)?;
+        let boundary = within("boundary", trace.boundary, reason_start)?;
+        let mut ids = Vec::with_capacity(n);
+        for (pos, &id) in trace.token_ids.iter().enumerate() {
+            match u32::try_from(id) {
+                Ok(id) if (id as usize) < model.vocab_size => ids.push(id),
+                _ => {
+                    let (trace_id, vocab_size) = (trace.trace_id.clone(), model.vocab_size);
+                    return Err(Error::OtherVocabulary { trace_id, id, pos, vocab_size });
+                }
+            }
+        }
+        if boundary >= model.max_positions {
+            return Err(Error::TraceTooLong {
+                trace_id: trace.trace_id.clone(),
+                n_tokens: boundary,
+                max_positions: model.max_positions,
+            });
+        }
+        ids.truncate(boundary);
+        let first = if config.from_prompt_end { n_prompt } else { reason_start };
+        let unusable = (first == boundary).then_some(Unusable::NoReasoning);
+        Ok(Self {
+            trace,
+            context: ids,
+            first,
+            control: None,
+            control_answer: None,
+            control_outcome: Outcome::NoAnswer,
+            unusable,
+        })
+    }
+
+    /// Takes the control and judges it: against gold, or else against the trace's own answer. As text it is judged against
+    /// the trace's own continuation, as far as the control went.
+    pub(crate) fn set_control(&mut self, control: Regenerated, own_text: &str, kind: AnswerKind) {
+        self.control_answer = answer_in(&control.text, control.is_cut(), kind);
+        let judge = match kind {
+            AnswerKind::Math => self.trace.gold.as_deref().or(self.trace.answer.as_deref()),
+            AnswerKind::Text => Some(own_text.trim()),
+        };
+        match judge {
+            Some(judge) => {
+                let answer = self.control_answer.as_deref();
+                self.control_outcome = Outcome::of(answer, judge, control.is_cut(), kind, Mode::Lenient);
+                if !self.control_outcome.is_same() {
+                    self.unusable = Some(Unusable::Control(self.control_outcome));
+                }
+            }
+            None => self.unusable = Some(Unusable::NoReference),
+        }
+        if control.finish == Finish::NotANumber {
+            self.unusable = Some(Unusable::NotANumber);
+        }
+        self.control = Some(control);
+    }
+
+    /// The trace's own tokens after the boundary, at most `n`.
+    pub(crate) fn own_answer(&self, n: usize) -> Vec<u32> {
+        let from = self.context.len();
+        self.trace.token_ids[from..].iter().take(n).map(|&id| id as u32).collect()
+    }
+
+    /// What the answers of windows are compared with: the control's answer.
+    pub(crate) fn reference(&self) -> Option<&str> {
+        self.control_answer.as_deref()
+    }
+
+    /// Name of the part of the trace that a position is in.
+    pub(crate) fn region(&self, pos: usize) -> &'static str {
+        if pos < self.trace.n_prompt as usize {
+            "prompt"
+        } else if pos < self.context.len() {
+            "reason"
+        } else {
+            "answer"
+        }
+    }
+}

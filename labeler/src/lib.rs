@@ -1,0 +1,24 @@
+//! Counterfactual occlusion labels: which tokens of a trace does the answer depend on?
+//!
+//! A window of reasoning tokens is overwritten by filler, the answer is regenerated greedily, and the window is important
+//! if the answer is no longer that of the control, the same regeneration with nothing overwritten.
+//! The way through the crate: [`label::label`] runs controls and then windows ([`window::windows`], [`filler`]), judges
+//! each regenerated answer ([`outcome`]) and folds windows into tokens ([`token_labels`]).
+//!
+//! Not here: files (the binary writes the rows), signals, eviction.
+
+pub mod config;
+pub mod error;
+pub mod filler;
+mod job;
+pub mod label;
+mod naive;
+pub mod outcome;
+pub mod summary;
+pub mod token_labels;
+pub mod window;
+
+pub use config::{AnswerKind, Config, Mapping, Protocol, Settings};
+pub use error::{Error, Result};
+pub use label::{Failure, Labels, Progress, label};
+pub use summary::Summary;

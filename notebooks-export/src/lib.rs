@@ -1,0 +1,1 @@
+//! Looks at records: the HTML trace viewer and data-set cards.

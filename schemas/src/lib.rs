@@ -1,0 +1,68 @@
+//! The record files between the stages: what columns they have, how they are written and read, and who made them.
+//!
+//! One file under `records/` defines one table with the `record!` macro: the Rust struct, the Arrow schema, the Parquet
+//! encodings, the documentation and the tests that every record must pass all derive from that one list of columns.
+//!
+//! - [`write_table`] sorts, checks and writes rows; the file appears whole or not at all, and equal rows give equal bytes.
+//! - [`read_table`] checks the schema version and every column before it hands out rows.
+//! - [`Provenance`] travels inside each file; [`Manifest`] lists the finished files of a run folder with their sha256.
+//! - [`registry`] lists all tables, and [`describe`] puts them in words for `epikv schema` and `docs/files.md`.
+//!
+//! This crate knows nothing of models, labels or statistics, and it holds no times of its own: data files contain only
+//! what determines their values.
+//!
+//! ```
+//! use epikv_schemas::{LabelToken, Provenance, read_table, write_table};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("label_tokens.parquet");
+//! let rows = [LabelToken {
+//!     trace_id: "gsm8k-17".into(),
+//!     pos: 40,
+//!     token_id: 1234,
+//!     region: "reason".into(),
+//!     tested: true,
+//!     important: None, // every regeneration over this token was undecided
+//!     n_cover: 0,
+//!     n_flip: 0,
+//! }];
+//! let mut provenance = Provenance::new();
+//! provenance.set("run", serde_json::json!({ "seed": 0 }));
+//! let part = write_table(&path, &rows, &provenance)?;
+//! assert_eq!(part.rows, 1);
+//!
+//! let (read, _) = read_table::<LabelToken>(&path)?;
+//! assert_eq!(read, rows);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod cell;
+pub mod describe;
+mod encoding;
+mod error;
+pub mod foreign;
+pub mod fs;
+mod layers;
+mod manifest;
+mod open;
+mod provenance;
+mod read;
+mod record;
+mod records;
+mod role;
+mod spec;
+#[cfg(test)]
+mod testing;
+mod write;
+
+pub use cell::Cell;
+pub use error::{Error, Result};
+pub use layers::PerLayer;
+pub use manifest::{Entry, Manifest};
+pub use provenance::Provenance;
+pub use read::read_table;
+pub use record::Record;
+pub use records::*;
+pub use role::Role;
+pub use spec::{ColumnSpec, Kind, TableSpec, Version};
+pub use write::{PartInfo, write_table};

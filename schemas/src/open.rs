@@ -1,0 +1,94 @@
+//! Opening a Parquet file that nobody vouches for.
+//!
+//! The Parquet library is careful with bad bytes but does not promise never to panic, and it believes the sizes in the
+//! footer. So the sizes are held against the length of the file first, and a panic of the library becomes an error.
+
+use std::{any::Any, fs::File, panic, path::Path};
+
+use parquet::{
+    arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions},
+    errors::ParquetError,
+    file::metadata::{ColumnChunkMetaData, ParquetMetaData},
+};
+
+use crate::{
+    error::{Error, Result},
+    fs,
+};
+
+/// More rows than any machine holds: a file that declares them is damaged or an attack.
+const MOST_ROWS: i64 = 1 << 31;
+
+/// Opens the file and checks its footer.
+pub(crate) fn open(path: &Path) -> Result<(File, ArrowReaderMetadata)> {
+    let file = fs::open(path)?;
+    let length = file.metadata().map_err(fs::failed("read", path))?.len();
+    // The embedded Arrow schema is ignored: types follow from Parquet alone, whoever wrote or rewrote the file.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = ArrowReaderMetadata::load(&file, options).map_err(|source| read_failed(path, source))?;
+    check_sizes(path, length, metadata.metadata())?;
+    Ok((file, metadata))
+}
+
+/// Runs a reader; a panic in it is an error that names the file.
+pub(crate) fn guarded<T>(path: &Path, reader: impl FnOnce() -> Result<T>) -> Result<T> {
+    panic::catch_unwind(panic::AssertUnwindSafe(reader))
+        .unwrap_or_else(|cause| Err(damaged(path, "its content", "pages that decode", &panic_text(&*cause))))
+}
+
+fn panic_text(cause: &(dyn Any + Send)) -> String {
+    let text = cause.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| cause.downcast_ref::<&str>().copied());
+    format!("a failure of the decoder ({})", text.unwrap_or("no message"))
+}
+
+pub(crate) fn read_failed(path: &Path, source: ParquetError) -> Error {
+    Error::Parquet { action: "read", path: path.to_owned(), source }
+}
+
+fn damaged(path: &Path, place: impl Into<String>, expected: impl Into<String>, got: &dyn ToString) -> Error {
+    Error::Damaged { path: path.to_owned(), place: place.into(), expected: expected.into(), got: got.to_string() }
+}
+
+/// Holds the sizes that the footer declares against each other and against the length of the file.
+fn check_sizes(path: &Path, length: u64, metadata: &ParquetMetaData) -> Result<()> {
+    let mut rows = 0_i64;
+    for (at, group) in metadata.row_groups().iter().enumerate() {
+        if !(0..=MOST_ROWS).contains(&group.num_rows()) {
+            let expected = format!("0 to {MOST_ROWS} rows");
+            return Err(damaged(path, format!("row group {at}"), expected, &group.num_rows()));
+        }
+        rows = rows.saturating_add(group.num_rows());
+        for column in group.columns() {
+            if !lies_within(column, length) {
+                let place = format!("row group {at}, column {}", column.column_path());
+                let got = format!("{} bytes from {}", column.compressed_size(), column.data_page_offset());
+                return Err(damaged(path, place, format!("bytes within the {length} of the file"), &got));
+            }
+        }
+    }
+    let declared = metadata.file_metadata().num_rows();
+    if declared != rows || rows > MOST_ROWS {
+        return Err(damaged(path, "the footer", format!("{rows} rows, the sum of the row groups"), &declared));
+    }
+    Ok(())
+}
+
+fn lies_within(column: &ColumnChunkMetaData, length: u64) -> bool {
+    let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+    let (Ok(start), Ok(size)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
+        return false;
+    };
+    column.uncompressed_size() >= 0
+        && column.num_values() >= 0
+        && column.data_page_offset() >= 0
+        && start.checked_add(size).is_some_and(|end| end <= length)
+}
+
+/// Checks that as many rows came as the footer declared.
+pub(crate) fn check_count(path: &Path, declared: i64, got: usize) -> Result<()> {
+    if u64::try_from(declared) == Ok(got as u64) {
+        return Ok(());
+    }
+    Err(damaged(path, "its content", format!("{declared} rows, as the footer says"), &got))
+}

@@ -1,0 +1,183 @@
+//! Reading a table: nothing of the file is believed before it is checked.
+
+use std::path::Path;
+
+use arrow::{
+    array::{Array, ArrayRef, AsArray},
+    datatypes::{DataType, Schema},
+    record_batch::RecordBatch,
+};
+use parquet::arrow::{ProjectionMask, arrow_reader::ParquetRecordBatchReaderBuilder};
+
+use crate::{
+    error::{Error, Result},
+    layers::layer_of,
+    open::{self, read_failed},
+    provenance::Provenance,
+    record::Record,
+    spec::{ColumnSpec, TableSpec, Version},
+    write::check_words,
+};
+
+/// Reads all rows of a file, in file order, and its provenance.
+///
+/// Nullable columns that the file lacks are null, columns that this version does not know are skipped.
+///
+/// # Errors
+/// Another table or major version, a missing column, another type, a null or word where the schema has none, a cut or
+/// damaged file. Whatever the bytes are, the answer is an error and not a panic.
+pub fn read_table<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
+    open::guarded(path, || read_checked(path))
+}
+
+fn read_checked<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
+    let table = R::table();
+    let (file, metadata) = open::open(path)?;
+    let provenance = Provenance::from_metadata(path, metadata.metadata().file_metadata().key_value_metadata())?;
+    let version = check_version(path, table, &provenance)?;
+    let wanted = check_columns(path, table, metadata.schema())?;
+
+    let declared = metadata.metadata().file_metadata().num_rows();
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        .with_projection(mask)
+        .with_batch_size(table.rows_at_once())
+        .build()
+        .map_err(|source| read_failed(path, source))?;
+    let mut rows = Vec::new();
+    for batch in reader {
+        let batch = batch.map_err(|error| read_failed(path, error.into()))?;
+        let columns = Columns { path, first_row: rows.len(), batch: &batch };
+        // A newer minor version may have added words, which this one passes on.
+        if version <= table.version {
+            columns.check_words(table)?;
+        }
+        rows.extend(R::read(&columns)?);
+    }
+    open::check_count(path, declared, rows.len())?;
+    Ok((rows, provenance))
+}
+
+fn check_version(path: &Path, table: &'static TableSpec, provenance: &Provenance) -> Result<Version> {
+    let path = || path.to_owned();
+    let Some(schema) = provenance.get("schema") else {
+        return Err(Error::NoSchema { path: path(), expected: table.id() });
+    };
+    let got = schema.as_str().map_or_else(|| schema.to_string(), str::to_owned);
+    let version = got.strip_prefix(table.name).and_then(|rest| rest.strip_prefix('/')?.parse::<Version>().ok());
+    let Some(version) = version else {
+        return Err(Error::OtherTable { path: path(), expected: table.name, got });
+    };
+    if version.major != table.version.major {
+        return Err(Error::OtherMajor { path: path(), table: table.name, expected: table.version, got: version });
+    }
+    Ok(version)
+}
+
+/// Checks presence and types, and returns the places of the columns to read.
+fn check_columns(path: &Path, table: &TableSpec, schema: &Schema) -> Result<Vec<usize>> {
+    let mut wanted = Vec::new();
+    for column in table.columns {
+        let before = wanted.len();
+        for (at, field) in schema.fields().iter().enumerate().filter(|(_, field)| column.is_named(field.name())) {
+            if !column.kind.accepts(field.data_type()) {
+                return Err(Error::WrongType {
+                    path: path.to_owned(),
+                    column: field.name().clone(),
+                    expected: column.kind.name().to_owned(),
+                    got: type_name(field.data_type()),
+                });
+            }
+            wanted.push(at);
+        }
+        if wanted.len() == before && !column.nullable {
+            return Err(Error::MissingColumn {
+                path: path.to_owned(),
+                column: column.name.to_owned(),
+                expected: column.kind.name().to_owned(),
+            });
+        }
+    }
+    Ok(wanted)
+}
+
+/// Arrow types in the words of the schema pages where there are such words.
+fn type_name(got: &DataType) -> String {
+    use crate::spec::Kind::{Bool, F32, F64, I16, I32, I64, ListI32, Utf8};
+    let known = [Bool, I16, I32, I64, F32, F64, Utf8, ListI32].into_iter().find(|kind| kind.accepts(got));
+    known.map_or_else(|| got.to_string(), |kind| kind.name().to_owned())
+}
+
+/// The columns of one batch of rows.
+pub struct Columns<'a> {
+    path: &'a Path,
+    first_row: usize,
+    batch: &'a RecordBatch,
+}
+
+impl Columns<'_> {
+    /// Number of rows of the batch.
+    pub(crate) fn rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// A column that must not be null, converted by `values`.
+    pub(crate) fn required<T>(
+        &self,
+        spec: &ColumnSpec,
+        values: fn(&dyn Array) -> Vec<Option<T>>,
+    ) -> Result<Vec<Option<T>>> {
+        self.optional(spec, values)?.ok_or_else(|| Error::MissingColumn {
+            path: self.path.to_owned(),
+            column: spec.name.to_owned(),
+            expected: spec.kind.name().to_owned(),
+        })
+    }
+
+    /// A column that may be missing from an older file, converted by `values`.
+    pub(crate) fn optional<T>(
+        &self,
+        spec: &ColumnSpec,
+        values: fn(&dyn Array) -> Vec<Option<T>>,
+    ) -> Result<Option<Vec<Option<T>>>> {
+        let Some(array) = self.batch.column_by_name(spec.name) else {
+            return Ok(None);
+        };
+        if let Some(lists) = array.as_list_opt::<i32>() {
+            let holed = |list: &Option<ArrayRef>| list.as_ref().is_some_and(|items| items.null_count() > 0);
+            if let Some(row) = lists.iter().position(|list| holed(&list)) {
+                return Err(self.null_value(spec, row));
+            }
+        }
+        Ok(Some(values(array)))
+    }
+
+    /// The columns of a family, by layer.
+    pub(crate) fn family(&self, family: &str) -> Vec<(u16, &ArrayRef)> {
+        let schema = self.batch.schema_ref();
+        let named = schema.fields().iter().zip(self.batch.columns());
+        let mut found: Vec<_> =
+            named.filter_map(|(field, array)| Some((layer_of(family, field.name())?, array))).collect();
+        found.sort_by_key(|(layer, _)| *layer);
+        found
+    }
+
+    /// The error of a null, or of a null inside a list, where there may be none.
+    pub(crate) fn null_value(&self, spec: &ColumnSpec, row: usize) -> Error {
+        Error::NullValue {
+            path: self.path.to_owned(),
+            column: spec.name.to_owned(),
+            row: self.first_row + row,
+            expected: spec.kind.name().to_owned(),
+        }
+    }
+
+    fn check_words(&self, table: &TableSpec) -> Result<()> {
+        for column in table.columns {
+            if let Some(array) = self.batch.column_by_name(column.name) {
+                check_words(self.path, self.first_row, column, array)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! `label_timings`: what each regeneration cost. Differs from run to run.
+
+crate::record::record! {
+    /// Time and work of each regeneration, the control included. Not a data file: it differs from run to run.
+    pub struct LabelTiming in "label_timings", version 1 0, sorted by (trace_id, window);
+
+    /// Name of the trace.
+    trace_id: String => key(),
+    /// Number of the window in its trace; null for the control.
+    window: Option<i32> => number("1"),
+    /// Elapsed time; of a row in a batch, its share.
+    wall_s: f64 => number("s"),
+    /// Tokens that went through the model.
+    n_forwarded: i64 => number("tokens"),
+    /// Tokens that were decoded one at a time.
+    n_decoded: i64 => number("tokens"),
+    /// Rows that ran together.
+    batch: i32 => number("rows"),
+    /// Threads of the run.
+    threads: i32 => number("threads"),
+}

@@ -1,0 +1,36 @@
+//! `label_windows`: what became of the answer when a window of tokens was occluded.
+
+use super::OUTCOMES;
+
+crate::record::record! {
+    /// One occlusion a row: a window of tokens was replaced by filler and the answer was regenerated greedily.
+    pub struct LabelWindow in "label_windows", version 1 0, unique by (trace_id, window);
+
+    /// Name of the trace.
+    trace_id: String => key(),
+    /// Number of the window in its trace, from 0.
+    window: i32 => number("1"),
+    /// Index of the first occluded token.
+    start: i32 => position(),
+    /// Index after the last occluded token.
+    end: i32 => position(),
+    /// What stood in the place of the window: `eos`, `pad`, `random`, `randmulti` or another named intervention.
+    filler: String => key(),
+    /// Sha256 over the filler's token ids, each as four little-endian bytes.
+    filler_ids_sha: String => key(),
+    /// Answer found in the regenerated text; null where there is none.
+    answer: Option<String> => text(),
+    /// How the answer compares with that of the control.
+    outcome: String => word(OUTCOMES),
+    /// Whether the answer depends on the window; null where the outcome decides nothing.
+    flipped: Option<bool> => flag(),
+    /// Number of regenerated tokens.
+    n_new: i32 => number("tokens"),
+    /// Whether the regeneration ended at the limit of new tokens.
+    hit_limit: bool => flag(),
+    /// Smallest difference between the largest and the second largest logit over the regenerated tokens; null where
+    /// none was generated.
+    min_margin: Option<f32> => number("1"),
+    /// The regenerated text.
+    answer_text: String => text(),
+}

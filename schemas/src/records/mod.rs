@@ -1,0 +1,28 @@
+//! One file a record. A new one needs its file and its three lines here: module, export, row of the registry.
+
+mod label_timings;
+mod label_tokens;
+mod label_traces;
+mod label_windows;
+mod trace_timings;
+mod traces;
+
+pub use label_timings::LabelTiming;
+pub use label_tokens::LabelToken;
+pub use label_traces::LabelTrace;
+pub use label_windows::LabelWindow;
+pub use trace_timings::TraceTiming;
+pub use traces::Trace;
+
+use crate::{record::Record, spec::TableSpec};
+
+/// All tables, in the order of the documentation.
+pub fn registry() -> &'static [&'static TableSpec] {
+    &[Trace::TABLE, TraceTiming::TABLE, LabelTrace::TABLE, LabelWindow::TABLE, LabelToken::TABLE, LabelTiming::TABLE]
+}
+
+/// How an answer compares with the one before it; the columns of several tables use these words.
+const OUTCOMES: &[&str] = &["same", "same_value_other_form", "changed", "no_answer", "truncated", "unsure"];
+
+/// Rule that found the answer boundary.
+const BOUNDARY_KINDS: &[&str] = &["think_end", "boxed", "last64"];

@@ -1,0 +1,196 @@
+//! Writing a table: sort, check, encode, and only then put the file in place.
+
+use std::{collections::BTreeMap, io, path::Path, sync::Arc};
+
+use arrow::{
+    array::{Array, ArrayRef, ArrowPrimitiveType, AsArray},
+    datatypes::{Field, Float32Type, Float64Type, Schema},
+    record_batch::RecordBatch,
+};
+use parquet::{arrow::ArrowWriter, errors::ParquetError};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    encoding,
+    error::{Error, Result},
+    fs::{self, AtomicFile},
+    provenance::Provenance,
+    record::Record,
+    role::Role,
+    spec::{ColumnSpec, Kind},
+};
+
+/// A finished file, as the manifest records it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartInfo {
+    /// File name, without its folder.
+    pub file: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Hash of the file in lower-case hexadecimal digits.
+    pub sha256: String,
+    /// Size of the file.
+    pub bytes: u64,
+}
+
+/// Writes the rows, sorted by the table's key, to a Parquet file. Equal rows and provenance give equal bytes.
+///
+/// # Errors
+/// NaN, a word that the column does not know, two rows of the same key in a table of unique keys, rows with other
+/// layers, or an I/O failure. In every case the folder is as it was before.
+pub fn write_table<R: Record>(path: &Path, rows: &[R], provenance: &Provenance) -> Result<PartInfo> {
+    let table = R::table();
+    let mut sorted: Vec<&R> = rows.iter().collect();
+    sorted.sort_by(|a, b| a.compare(b));
+    check_keys(path, &sorted)?;
+
+    let mut layers = BTreeMap::new();
+    let mut groups = Groups { rest: &sorted, most_rows: table.rows_at_once() };
+    let first = groups.next().unwrap_or_default();
+    let batch = to_batch(path, 0, first, &mut layers)?;
+
+    let file = AtomicFile::create(path)?;
+    let properties = encoding::properties(table, &batch.schema(), provenance);
+    let failed = |source| write_failed(path, source);
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(failed)?;
+    writer.write(&batch).map_err(failed)?;
+    writer.flush().map_err(failed)?;
+    let mut row = first.len();
+    for group in groups {
+        writer.write(&to_batch(path, row, group, &mut layers)?).map_err(failed)?;
+        writer.flush().map_err(failed)?;
+        row += group.len();
+    }
+    let written = writer.into_inner().map_err(failed)?.commit()?;
+
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(PartInfo { file, rows: rows.len() as u64, sha256: written.sha256, bytes: written.bytes })
+}
+
+fn check_keys<R: Record>(path: &Path, sorted: &[&R]) -> Result<()> {
+    let same = |pair: &&[&R]| pair[0].compare(pair[1]).is_eq();
+    match sorted.windows(2).find(same) {
+        Some(pair) if R::table().unique => Err(Error::DuplicateKey {
+            path: path.to_owned(),
+            columns: R::table().sort_key.join(", "),
+            key: pair[0].key(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn to_batch<R: Record>(
+    path: &Path,
+    first_row: usize,
+    rows: &[&R],
+    layers: &mut BTreeMap<&'static str, Vec<u16>>,
+) -> Result<RecordBatch> {
+    let key = |row: usize| rows[row].key();
+    let mut batch = Batch { path, first_row, key: &key, layers, fields: Vec::new(), arrays: Vec::new() };
+    R::write(rows, &mut batch)?;
+    let schema = Arc::new(Schema::new(batch.fields));
+    RecordBatch::try_new(schema, batch.arrays).map_err(|error| write_failed(path, error.into()))
+}
+
+/// A full disk reaches us wrapped by the Parquet library; it is unwrapped so that it reads like any other I/O error.
+fn write_failed(path: &Path, source: ParquetError) -> Error {
+    match source {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(io) => fs::failed("write to", path)(*io),
+            Err(inner) => {
+                Error::Parquet { action: "write", path: path.to_owned(), source: ParquetError::External(inner) }
+            }
+        },
+        source => Error::Parquet { action: "write", path: path.to_owned(), source },
+    }
+}
+
+/// Cuts sorted rows into row groups: as many whole traces as fit, and a longer trace in a group of its own.
+struct Groups<'a, R> {
+    rest: &'a [&'a R],
+    most_rows: usize,
+}
+
+impl<'a, R: Record> Iterator for Groups<'a, R> {
+    type Item = &'a [&'a R];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest;
+        if rest.is_empty() {
+            return None;
+        }
+        let is_boundary = |at: &usize| *at == rest.len() || !rest[at - 1].same_group(rest[*at]);
+        let fitting = (1..=rest.len().min(self.most_rows)).rev().find(is_boundary);
+        let end = fitting.or_else(|| (self.most_rows..=rest.len()).find(is_boundary)).unwrap_or(rest.len());
+        let (group, rest) = rest.split_at(end);
+        self.rest = rest;
+        Some(group)
+    }
+}
+
+/// The columns of one row group while they are collected.
+pub struct Batch<'a> {
+    path: &'a Path,
+    first_row: usize,
+    key: &'a dyn Fn(usize) -> String,
+    layers: &'a mut BTreeMap<&'static str, Vec<u16>>,
+    fields: Vec<Field>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Batch<'_> {
+    /// Adds a column after checking its values.
+    pub(crate) fn add(&mut self, spec: &ColumnSpec, name: String, array: ArrayRef) -> Result<()> {
+        let nan = match spec.kind {
+            Kind::F32 => first_nan::<Float32Type>(&array),
+            Kind::F64 => first_nan::<Float64Type>(&array),
+            _ => None,
+        };
+        if let Some(row) = nan {
+            let (path, key) = (self.path.to_owned(), (self.key)(row));
+            return Err(Error::NotANumber { path, column: name, row: self.first_row + row, key });
+        }
+        check_words(self.path, self.first_row, spec, &array)?;
+        self.fields.push(spec.field(name));
+        self.arrays.push(array);
+        Ok(())
+    }
+
+    /// The layers of a family: those of the first row that was ever asked about.
+    pub(crate) fn layers(&mut self, family: &'static str, here: &[u16]) -> Vec<u16> {
+        self.layers.entry(family).or_insert_with(|| here.to_vec()).clone()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.path
+    }
+
+    /// Row of the file that is the first of this group.
+    pub(crate) fn first_row(&self) -> usize {
+        self.first_row
+    }
+}
+
+fn first_nan<T: ArrowPrimitiveType<Native: Into<f64>>>(array: &dyn Array) -> Option<usize> {
+    let is_nan = |value: Option<T::Native>| value.is_some_and(|value| value.into().is_nan());
+    array.as_primitive::<T>().iter().position(is_nan)
+}
+
+/// Refuses a word that the column does not know.
+pub(crate) fn check_words(path: &Path, first_row: usize, spec: &ColumnSpec, array: &dyn Array) -> Result<()> {
+    let Role::Word(words) = spec.role else {
+        return Ok(());
+    };
+    let strange = |word: Option<&str>| word.is_some_and(|word| !words.contains(&word));
+    let found = array.as_string::<i32>().iter().enumerate().find(|(_, word)| strange(*word));
+    let Some((row, Some(got))) = found else {
+        return Ok(());
+    };
+    Err(Error::UnknownWord {
+        path: path.to_owned(),
+        column: spec.name.to_owned(),
+        row: first_row + row,
+        expected: words.join("|"),
+        got: got.to_owned(),
+    })
+}

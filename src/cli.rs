@@ -1,0 +1,228 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use epikv_labeler::filler::Filler;
+use epikv_model::linear::WeightFormat;
+use epikv_model::load::ModelRef;
+
+/// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?
+#[derive(Debug, Parser)]
+#[command(name = "epikv", version, args_override_self = true, propagate_version = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// More log lines on stderr; twice for even more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make reasoning traces of problems with a model, or import them.
+    Trace(TraceArgs),
+    /// Label the tokens of traces by occlusion: does the answer change when a window is hidden?
+    Label(LabelArgs),
+    /// Run everything on the built-in model and problems, in one folder.
+    Demo(DemoArgs),
+    /// Describe the record files.
+    Schema(SchemaArgs),
+}
+
+/// Flags of every command that runs a model.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelArgs {
+    /// `random:SEED[,layers=4,heads=4,kv_heads=2,..]`, a folder with config.json, or a .gguf file.
+    #[arg(long, default_value = "random:0", value_name = "M")]
+    pub(crate) model: ModelRef,
+    /// How weights are held.
+    #[arg(long, value_enum, default_value_t = Weights::F32)]
+    pub(crate) weights: Weights,
+    /// Threads; all cores by default. Changes no result.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Rows that run together. Changes no result.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) batch: usize,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Only the first N items of the input.
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Replace results that are already there.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Flags from a TOML file, keys = flag names; typed flags win.
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// No progress on stderr.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The figures of the summary as one JSON object on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `--weights`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Weights {
+    /// Four bytes a weight.
+    #[value(name = "f32")]
+    F32,
+    /// Eight bits a weight and a scale for 32 of them.
+    #[value(name = "q8_0")]
+    Q8,
+}
+
+impl From<Weights> for WeightFormat {
+    fn from(weights: Weights) -> Self {
+        match weights {
+            Weights::F32 => Self::F32,
+            Weights::Q8 => Self::Q8_0,
+        }
+    }
+}
+
+/// `epikv trace`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TraceArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Problems: JSON lines or Parquet.
+    #[arg(long, value_name = "F", required_unless_present = "import", conflicts_with = "import")]
+    pub(crate) problems: Option<PathBuf>,
+    /// Traces made elsewhere: JSON lines with text or token ids.
+    #[arg(long, value_name = "F.jsonl")]
+    pub(crate) import: Option<PathBuf>,
+    /// The traces file to write.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) out: PathBuf,
+    /// New tokens of a trace at most.
+    #[arg(long, default_value_t = 1024, value_name = "N")]
+    pub(crate) max_new: usize,
+    /// Samples of each problem.
+    #[arg(long, default_value_t = 1, value_name = "R")]
+    pub(crate) samples: u32,
+    /// Sampling temperature; 0 is greedy.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) temperature: f32,
+    /// Share of probability to sample from.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) top_p: f32,
+    /// `chat` renders the model's chat template, `plain` feeds the problem as it is.
+    #[arg(long, value_enum, default_value_t = Style::Chat)]
+    pub(crate) prompt_style: Style,
+    /// A system message for chat prompts.
+    #[arg(long)]
+    pub(crate) system: Option<String>,
+    /// What follows the problem in the user's turn.
+    #[arg(long)]
+    pub(crate) instruction: Option<String>,
+}
+
+/// `--prompt-style`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Style {
+    /// By the chat template.
+    Chat,
+    /// The problem text alone.
+    Plain,
+}
+
+/// `epikv label`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LabelArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Traces, as `epikv trace` writes them.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) traces: PathBuf,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// The way to the labels.
+    #[arg(long, value_enum, default_value_t = ProtocolName::Naive)]
+    pub(crate) protocol: ProtocolName,
+    /// What stands in the place of a window: eos, pad, random, randmulti or token:ID.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) filler: Option<Filler>,
+    /// Tokens of a window.
+    #[arg(long, value_name = "N")]
+    pub(crate) window: Option<usize>,
+    /// Distance between window starts.
+    #[arg(long, value_name = "N")]
+    pub(crate) stride: Option<usize>,
+    /// New tokens of a regeneration at most.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_new: Option<usize>,
+    /// `paper`: against gold, truncated flips, filler eos, windows from the prompt's end.
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
+    /// What counts as the answer: `math` finds and grades it, `text` compares the whole regenerated text.
+    #[arg(long, value_enum, default_value_t = AnswerName::Math)]
+    pub(crate) answer: AnswerName,
+    /// Label wrong traces and traces with an unusable control too; they stay marked.
+    #[arg(long)]
+    pub(crate) include_unusable: bool,
+}
+
+/// `--protocol`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProtocolName {
+    /// Verified drafts and shared prefixes.
+    Fast,
+    /// One fresh pass and one regeneration a window.
+    Naive,
+}
+
+/// `--preset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// The protocol of the published labels.
+    Paper,
+}
+
+/// `--answer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerName {
+    /// By the grader.
+    Math,
+    /// To the letter.
+    Text,
+}
+
+/// `epikv demo`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DemoArgs {
+    /// Folder of the results; must be new or a demo's.
+    #[arg(long, value_name = "DIR", default_value = "demo")]
+    pub(crate) out: PathBuf,
+    /// Threads; all cores by default.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// No progress on stderr.
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// The figures of the summary as one JSON object on stdout.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `epikv schema`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SchemaArgs {
+    /// One table; all by default.
+    pub(crate) table: Option<String>,
+    /// The page docs/files.md.
+    #[arg(long, conflicts_with = "table")]
+    pub(crate) markdown: bool,
+    /// JSON instead of Markdown.
+    #[arg(long, conflicts_with = "markdown")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,136 @@
+//! `epikv label`: a traces file into label files.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use epikv_labeler::{AnswerKind, Config, Labels, Progress, Protocol, Settings, Summary, label};
+use epikv_model::Model;
+use epikv_schemas::{Provenance, Trace, read_table};
+use serde_json::json;
+
+use crate::cli::{AnswerName, LabelArgs, Preset, ProtocolName};
+use crate::output::{Done, RunFolder, input};
+use crate::{progress, setup};
+
+/// The files of a labelling run.
+const FILES: &[&str] =
+    &["label_windows.parquet", "label_tokens.parquet", "label_traces.parquet", "label_timings.parquet"];
+
+/// Labels a file of traces.
+pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
+    let mut config = config(args)?;
+    let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
+    let (mut traces, _) = read_table::<Trace>(&args.traces)?;
+    traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    if traces.is_empty() {
+        bail!("{} holds no trace", args.traces.display());
+    }
+    let threads = setup::threads(args.model.threads)?;
+    config = Config::try_from(Settings { threads, ..Settings::clone(&config) })?;
+    let model = setup::model(&args.model)?;
+    let labels = run_labels(&model, &traces, &config, args.model.quiet)?;
+    write(folder, &labels, &model, &config, &args.traces)?;
+    let summary = Summary::of(&labels);
+    print(&labels, &summary, &args.out)?;
+    if args.model.json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
+    }
+    Ok(if labels.failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// Checks what was typed.
+fn config(args: &LabelArgs) -> Result<Config> {
+    if args.protocol == ProtocolName::Fast {
+        bail!("--protocol fast is not part of this version; --protocol naive gives the same labels, more slowly");
+    }
+    let base = match args.preset {
+        Some(Preset::Paper) => Settings::paper(),
+        None => Settings::default(),
+    };
+    let settings = Settings {
+        window: args.window.unwrap_or(base.window),
+        stride: args.stride.unwrap_or(base.stride),
+        max_new: args.max_new.unwrap_or(base.max_new),
+        filler: args.filler.unwrap_or(base.filler),
+        seed: args.model.seed,
+        protocol: Protocol::Naive,
+        answer: match args.answer {
+            AnswerName::Math => AnswerKind::Math,
+            AnswerName::Text => AnswerKind::Text,
+        },
+        include_unusable: args.include_unusable,
+        batch: args.model.batch,
+        ..base
+    };
+    Ok(Config::try_from(settings)?)
+}
+
+/// Labels with a progress bar.
+pub(crate) fn run_labels(model: &Model, traces: &[Trace], config: &Config, quiet: bool) -> Result<Labels> {
+    let mut bar = progress::bar("", 0, true);
+    let labels = label(model, traces, config, &mut |progress| match progress {
+        Progress::Planned { phase, total } => {
+            bar.finish_and_clear();
+            bar = progress::bar(phase, total, quiet);
+        }
+        Progress::Done => bar.inc(1),
+    })?;
+    bar.finish_and_clear();
+    Ok(labels)
+}
+
+/// Writes the files of a run.
+pub(crate) fn write(
+    mut folder: RunFolder,
+    labels: &Labels,
+    model: &Model,
+    config: &Config,
+    traces: &Path,
+) -> Result<()> {
+    let mut provenance = Provenance::new();
+    provenance.set("tool", setup::tool());
+    provenance.set("model", model.provenance()?);
+    provenance.set("run", config.provenance());
+    provenance.set("inputs", json!([input(traces)?]));
+    let settings: &Settings = config;
+    folder.note("command", json!("label"));
+    folder.note("threads", json!(settings.threads));
+    folder.note("batch", json!(settings.batch));
+    folder.note("protocol", json!(settings.protocol));
+    let ledger = labels.ledger;
+    folder.note("tokens", json!({ "prefill": ledger.prefill, "draft": ledger.draft, "decode": ledger.decode }));
+    folder.write(FILES[0], &labels.windows, &provenance)?;
+    folder.write(FILES[1], &labels.tokens, &provenance)?;
+    folder.write(FILES[2], &labels.traces, &provenance)?;
+    folder.write(FILES[3], &labels.timings, &provenance)?;
+    Ok(())
+}
+
+/// The summary on stderr.
+pub(crate) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
+    let mut err = std::io::stderr();
+    for failure in &labels.failures {
+        writeln!(err, "failed: {}", failure.error)?;
+    }
+    writeln!(
+        err,
+        "{} traces: {} usable, {} with another control {:?}, {} wrong and left out, {} failed -> {}",
+        summary.n_traces + summary.n_incorrect + summary.n_failed,
+        summary.n_usable,
+        summary.n_traces - summary.n_usable,
+        summary.unusable,
+        summary.n_incorrect,
+        summary.n_failed,
+        out.display()
+    )?;
+    writeln!(err, "{} windows of usable traces: {:?}", summary.n_windows, summary.outcomes)?;
+    for (mapping, share) in &summary.important_share {
+        match share {
+            Some(share) => writeln!(err, "important share, {mapping}: {share:.3}")?,
+            None => writeln!(err, "important share, {mapping}: - (no usable trace)")?,
+        }
+    }
+    writeln!(err, "tokens: {} read, {} decoded", labels.ledger.prefill, labels.ledger.decode)?;
+    Ok(())
+}

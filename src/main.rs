@@ -1,0 +1,38 @@
+//! The `epikv` command line. Parsing and printing only: the work is in the library crates.
+
+mod cli;
+mod config_file;
+mod demo;
+mod label;
+mod output;
+mod progress;
+mod report;
+mod schema;
+mod setup;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let args = match config_file::with_config_file(std::env::args_os().collect()) {
+        Ok(args) => args,
+        Err(error) => return report::failed(&error),
+    };
+    let cli = Cli::parse_from(args);
+    setup::logging(cli.verbose);
+    let done = match cli.command {
+        Command::Trace(args) => trace::run(&args),
+        Command::Label(args) => label::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Schema(args) => schema::run(&args),
+    };
+    match done {
+        Ok(output::Done::All) => ExitCode::SUCCESS,
+        Ok(output::Done::SomeFailed) => ExitCode::from(1),
+        Err(error) => report::failed(&error),
+    }
+}

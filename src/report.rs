@@ -1,0 +1,38 @@
+//! How an error is shown: once, with its causes and what to try.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Prints an error and gives the exit code of a run that could not be.
+pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
+    // A closed stderr is no reason to panic.
+    let _ = std::io::stderr().write_all(text(error).as_bytes());
+    ExitCode::from(2)
+}
+
+/// `error:` line, causes indented below, `hint:` lines.
+pub(crate) fn text(error: &anyhow::Error) -> String {
+    let mut lines = vec![format!("error: {error}")];
+    let mut said = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        // Transparent errors repeat their source.
+        if cause != said {
+            lines.push(format!("  caused by: {cause}"));
+        }
+        said = cause;
+    }
+    let hint = error.chain().find_map(hint);
+    lines.extend(hint.map(|h| format!("hint: {h}")));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The hint of an error of ours.
+fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    None.or_else(|| error.downcast_ref::<epikv_model::Error>().and_then(epikv_model::Error::hint))
+        .or_else(|| error.downcast_ref::<epikv_schemas::Error>().and_then(epikv_schemas::Error::hint))
+        .or_else(|| error.downcast_ref::<epikv_tasks::Error>().and_then(epikv_tasks::Error::hint))
+        .or_else(|| error.downcast_ref::<epikv_labeler::Error>().and_then(epikv_labeler::Error::hint))
+        .or_else(|| error.downcast_ref::<crate::output::Exists>().map(crate::output::Exists::hint))
+}

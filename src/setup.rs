@@ -1,0 +1,51 @@
+//! What every command does first: threads, logging, the model.
+
+use std::io::IsTerminal;
+
+use anyhow::Result;
+use epikv_model::{Device, Model};
+use serde_json::{Value, json};
+
+use crate::cli::ModelArgs;
+
+/// Logging to stderr: warnings by default, more with `-v`, or as `RUST_LOG` says.
+pub(crate) fn logging(verbose: u8) {
+    let default = match verbose {
+        0 => "warn",
+        1 => "info",
+        _ => "debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .init();
+}
+
+/// Fixes the number of threads before any starts; returns it.
+///
+/// The tensor library counts the cores anew at each product unless it is told, so it is told.
+pub(crate) fn threads(wanted: Option<usize>) -> Result<usize> {
+    let n = match wanted {
+        Some(0) => anyhow::bail!("--threads: expected at least 1, got 0"),
+        Some(n) => n,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;
+    Ok(n)
+}
+
+/// Opens the model of a command.
+pub(crate) fn model(args: &ModelArgs) -> Result<Model> {
+    Ok(Model::open(&args.model, &Device::Cpu, args.weights.into())?)
+}
+
+/// The program, for provenance.
+pub(crate) fn tool() -> Value {
+    json!({
+        "name": "epikv",
+        "version": env!("CARGO_PKG_VERSION"),
+        "grader": epikv_grader::VERSION,
+    })
+}

@@ -1,0 +1,274 @@
+//! `epikv trace`: problems through a model, or traces made elsewhere, into a traces file.
+
+use std::io::Write;
+
+use anyhow::{Result, bail};
+use epikv_model::Model;
+use epikv_model::cache::{Capacity, Scope};
+use epikv_model::sampler::{RandomStream, Sampling};
+use epikv_model::session::{Finish, FinishedRow, RowSpec, Session};
+use epikv_schemas::{Provenance, Trace, TraceTiming};
+use epikv_tasks::import::{ImportContext, import_traces};
+use epikv_tasks::problem::{Problem, read_problems};
+use epikv_tasks::prompt::{Prompt, PromptOptions, PromptStyle};
+use epikv_tasks::trace::{FinishReason, Generation, build_trace};
+use serde_json::{Value, json};
+
+use crate::cli::{Style, TraceArgs};
+use crate::output::{Done, RunFolder, input, split};
+use crate::{progress, setup};
+
+/// Makes or imports traces.
+pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
+    check(args)?;
+    let (folder, file) = split(&args.out)?;
+    let timings_file = timings_name(&file);
+    let mut run = RunFolder::open(&folder, &[&file], args.model.fresh)?;
+    let threads = setup::threads(args.model.threads)?;
+    let options = prompt_options(args);
+    let (traces, timings, failures, model) = match (&args.problems, &args.import) {
+        (Some(path), _) => {
+            let mut problems = read_problems(path)?;
+            problems.truncate(args.model.limit.unwrap_or(usize::MAX));
+            let model = setup::model(&args.model)?;
+            let made = generate(&model, &problems, &options, args, threads)?;
+            (made.traces, made.timings, made.failures, model)
+        }
+        (None, Some(path)) => {
+            let model = setup::model(&args.model)?;
+            let context = ImportContext {
+                tokenizer: &model.tokenizer,
+                template: model.chat.as_ref(),
+                prompt: &options,
+                vocab_size: model.decoder.config().vocab_size,
+            };
+            let mut traces = import_traces(path, &context)?;
+            traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+            (traces, Vec::new(), Vec::new(), model)
+        }
+        (None, None) => bail!("expected --problems or --import"),
+    };
+    if traces.is_empty() {
+        bail!("no trace could be made: {}", failures.first().map_or("the input is empty", String::as_str));
+    }
+    let mut provenance = Provenance::new();
+    provenance.set("tool", setup::tool());
+    provenance.set("model", model.provenance()?);
+    provenance.set("run", run_settings(args, &options));
+    provenance.set("inputs", json!([input(args.problems.as_ref().or(args.import.as_ref()).unwrap_or(&args.out))?]));
+    run.note("command", json!("trace"));
+    run.note("threads", json!(threads));
+    run.note("batch", json!(args.model.batch));
+    run.write(&file, &traces, &provenance)?;
+    if !timings.is_empty() {
+        run.write(&timings_file, &timings, &provenance)?;
+    }
+    summarise(args, &traces, &failures)?;
+    Ok(if failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+fn check(args: &TraceArgs) -> Result<()> {
+    if args.temperature < 0.0 || !args.temperature.is_finite() || !(args.top_p > 0.0 && args.top_p <= 1.0) {
+        bail!(
+            "sampling: expected --temperature of at least 0 and --top-p in (0, 1], got {} and {}",
+            args.temperature,
+            args.top_p
+        );
+    }
+    if args.samples == 0 || args.max_new == 0 || args.model.batch == 0 {
+        bail!("--samples, --max-new and --batch: expected at least 1, got 0");
+    }
+    Ok(())
+}
+
+/// `traces.parquet` -> `trace_timings.parquet`, `x.parquet` -> `x_timings.parquet`.
+fn timings_name(file: &str) -> String {
+    let stem = file.strip_suffix(".parquet").unwrap_or(file);
+    format!("{}_timings.parquet", stem.strip_suffix("traces").map_or(stem.to_owned(), |s| format!("{s}trace")))
+}
+
+fn prompt_options(args: &TraceArgs) -> PromptOptions {
+    let defaults = PromptOptions::default();
+    PromptOptions {
+        style: match args.prompt_style {
+            Style::Chat => PromptStyle::Chat,
+            Style::Plain => PromptStyle::Plain,
+        },
+        system: args.system.clone(),
+        instruction: args.instruction.clone().unwrap_or(defaults.instruction),
+        render: defaults.render,
+    }
+}
+
+/// What determines the traces.
+fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
+    json!({
+        "max_new": args.max_new,
+        "samples": args.samples,
+        "temperature": args.temperature,
+        "top_p": args.top_p,
+        "seed": args.model.seed,
+        "limit": args.model.limit,
+        "prompt_style": options.style.name(),
+        "system": options.system,
+        "instruction": options.instruction,
+    })
+}
+
+/// Traces and what went wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    pub(crate) traces: Vec<Trace>,
+    pub(crate) timings: Vec<TraceTiming>,
+    pub(crate) failures: Vec<String>,
+}
+
+/// One generation to make.
+struct Planned<'p> {
+    problem: &'p Problem,
+    prompt: Prompt,
+    sample: u32,
+}
+
+/// Generates a trace for each problem and sample.
+pub(crate) fn generate(
+    model: &Model,
+    problems: &[Problem],
+    options: &PromptOptions,
+    args: &TraceArgs,
+    threads: usize,
+) -> Result<Made> {
+    let mut made = Made::default();
+    let mut plans = Vec::new();
+    let max_positions = model.decoder.config().max_positions;
+    for problem in problems {
+        let prompt = Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), options)?;
+        if prompt.ids.is_empty() || prompt.ids.len() >= max_positions {
+            let n = prompt.ids.len();
+            made.failures
+                .push(format!("{}: a prompt of {n} tokens, the model's context is {max_positions}", problem.id));
+            continue;
+        }
+        plans.extend((0..args.samples).map(|sample| Planned { problem, prompt: prompt.clone(), sample }));
+    }
+    let bar = progress::bar("traces", plans.len(), args.model.quiet);
+    let specs = plans.iter().enumerate().map(|(key, plan)| {
+        Ok(RowSpec {
+            key,
+            context: plan.prompt.ids.clone(),
+            cache: model.decoder.cache(Scope::Global, Capacity::Growing)?,
+            max_new: args.max_new,
+            stop_ids: model.stop_ids(),
+            sampling: sampling(args, plan),
+        })
+    });
+    let mut session = Session::new(&model.decoder);
+    session.run(specs, args.model.batch, |row| -> Result<()> {
+        bar.inc(1);
+        let plan = &plans[row.key];
+        match finish_reason(row.finish) {
+            None => made.failures.push(format!("{}: the model's logits are not numbers", plan.problem.id)),
+            Some(finish) => {
+                let trace = trace_of(model, plan, &row, finish, args)?;
+                made.timings.push(timing(&trace, &row, args, threads));
+                made.traces.push(trace);
+            }
+        }
+        Ok(())
+    })?;
+    bar.finish_and_clear();
+    Ok(made)
+}
+
+fn sampling(args: &TraceArgs, plan: &Planned<'_>) -> Sampling {
+    if args.temperature == 0.0 {
+        return Sampling::Greedy;
+    }
+    let problem = epikv_labeler::filler::trace_number(&plan.problem.id);
+    let stream = RandomStream { seed: args.model.seed, problem, sample: plan.sample };
+    Sampling::TopP { temperature: args.temperature, top_p: args.top_p, stream }
+}
+
+fn finish_reason(finish: Finish) -> Option<FinishReason> {
+    match finish {
+        Finish::Eos => Some(FinishReason::Eos),
+        Finish::Length => Some(FinishReason::Length),
+        Finish::Context => Some(FinishReason::Context),
+        Finish::NotANumber => None,
+    }
+}
+
+fn trace_of(
+    model: &Model,
+    plan: &Planned<'_>,
+    row: &FinishedRow,
+    finish: FinishReason,
+    args: &TraceArgs,
+) -> Result<Trace> {
+    let token_ids = [plan.prompt.ids.as_slice(), &row.generated].concat();
+    let trace_id = match args.samples {
+        1 => plan.problem.id.clone(),
+        _ => format!("{}#{}", plan.problem.id, plan.sample),
+    };
+    let generation = Generation {
+        prompt: Some(&plan.prompt.text),
+        token_ids: &token_ids,
+        n_prompt: plan.prompt.ids.len(),
+        finish_reason: finish,
+        sampling: epikv_tasks::trace::Sampling {
+            sample: plan.sample,
+            seed: args.model.seed,
+            temperature: args.temperature,
+            top_p: args.top_p,
+        },
+    };
+    Ok(build_trace(trace_id, plan.problem, &generation, &model.tokenizer)?)
+}
+
+fn timing(trace: &Trace, row: &FinishedRow, args: &TraceArgs, threads: usize) -> TraceTiming {
+    TraceTiming {
+        trace_id: trace.trace_id.clone(),
+        wall_s: row.wall.as_secs_f64(),
+        n_forwarded: (row.n_context + row.generated.len() - 1) as i64,
+        n_decoded: row.generated.len() as i64,
+        batch: args.model.batch as i32,
+        threads: threads as i32,
+    }
+}
+
+fn summarise(args: &TraceArgs, traces: &[Trace], failures: &[String]) -> Result<()> {
+    let graded = traces.iter().filter(|t| t.correct.is_some()).count();
+    let correct = traces.iter().filter(|t| t.correct == Some(true)).count();
+    let cut = traces.iter().filter(|t| matches!(t.finish_reason.as_str(), "length" | "context")).count();
+    let answered = traces.iter().filter(|t| t.answer.is_some()).count();
+    let mut err = std::io::stderr();
+    for failure in failures {
+        writeln!(err, "failed: {failure}")?;
+    }
+    writeln!(
+        err,
+        "{} traces: {answered} with an answer, {correct} of {graded} graded are right, {cut} cut off, {} failed -> {}",
+        traces.len(),
+        failures.len(),
+        args.out.display()
+    )?;
+    if args.model.json {
+        let figures = json!({
+            "n_traces": traces.len(), "n_answered": answered, "n_graded": graded, "n_correct": correct,
+            "n_cut": cut, "n_failed": failures.len(), "out": args.out.display().to_string(),
+        });
+        writeln!(std::io::stdout(), "{figures}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timings_lie_beside_the_traces() {
+        assert_eq!(timings_name("traces.parquet"), "trace_timings.parquet");
+        assert_eq!(timings_name("svamp.parquet"), "svamp_timings.parquet");
+    }
+}

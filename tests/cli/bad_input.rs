@@ -1,0 +1,136 @@
+//! What bad input gets: `error:` with file, place, expected and got, exit code 2, and nothing half written.
+
+use crate::support::{Place, bytes};
+
+fn trace(place: &Place, more: &[&str]) -> crate::support::Ran {
+    place.epikv(&[&["trace", "--out", "out.parquet", "--quiet"], more].concat())
+}
+
+#[test]
+fn an_unknown_model() {
+    let place = Place::new();
+    place.problems();
+    for model in ["no/such/folder", "no-such.gguf", "random:x", "meta-llama/Llama-3"] {
+        let ran = trace(&place, &["--problems", "problems.jsonl", "--model", model]);
+        assert_eq!(ran.code(), 2, "{model}: {}", ran.stderr());
+        assert!(!place.path("out.parquet").exists());
+    }
+}
+
+#[test]
+fn a_broken_line_17() {
+    let place = Place::new();
+    let mut text: String =
+        (1..=20).map(|i| format!("{{\"id\": \"p{i}\", \"problem\": \"?\", \"answer\": \"1\"}}\n")).collect();
+    text = text.replace("{\"id\": \"p17\", ", "{\"id\": \"p17\" ");
+    place.write("problems.jsonl", text);
+    trace(&place, &["--problems", "problems.jsonl"]).refused(&["problems.jsonl", "17"]);
+    assert!(!place.path("out.parquet").exists());
+}
+
+#[test]
+fn an_empty_problem_file_and_a_missing_one() {
+    let place = Place::new();
+    place.write("problems.jsonl", "");
+    trace(&place, &["--problems", "problems.jsonl"]).refused(&["problems.jsonl"]);
+    trace(&place, &["--problems", "nothing.jsonl"]).refused(&["nothing.jsonl"]);
+}
+
+#[test]
+fn a_prompt_beyond_the_context_fails_alone() {
+    let place = Place::new();
+    let long = "x".repeat(600);
+    place.write(
+        "problems.jsonl",
+        format!("{{\"id\": \"long\", \"problem\": \"{long}\", \"answer\": \"1\"}}\n{{\"id\": \"short\", \"problem\": \"?\", \"answer\": \"1\"}}\n"),
+    );
+    let ran = trace(&place, &["--problems", "problems.jsonl", "--model", "random:0,context=500", "--max-new", "8"]);
+    assert_eq!(ran.code(), 1, "{}", ran.stderr());
+    assert!(ran.stderr().contains("failed: long"), "{}", ran.stderr());
+    assert!(place.path("out.parquet").exists());
+}
+
+#[test]
+fn a_trace_beyond_the_context_fails_alone() {
+    let place = Place::new();
+    place.traces();
+    let ran = place.epikv(&[
+        "label",
+        "--traces",
+        "traces.parquet",
+        "--out",
+        "l",
+        "--answer",
+        "text",
+        "--quiet",
+        "--model",
+        "random:0,context=40",
+    ]);
+    assert_eq!(ran.code(), 1, "{}", ran.stderr());
+    assert!(ran.stderr().contains("the model's context is 40"), "{}", ran.stderr());
+}
+
+#[test]
+fn traces_of_another_vocabulary_or_another_schema() {
+    let place = Place::new();
+    place.traces();
+    let ran = place.epikv(&[
+        "label",
+        "--traces",
+        "traces.parquet",
+        "--out",
+        "l",
+        "--quiet",
+        "--model",
+        "random:0,vocab=300,layers=1",
+        "--answer",
+        "text",
+    ]);
+    assert!(ran.code() < 2, "a larger vocabulary fits: {}", ran.stderr());
+    place
+        .epikv(&["label", "--traces", "trace_timings.parquet", "--out", "m", "--quiet"])
+        .refused(&["trace_timings", "traces/1"]);
+    let whole = bytes(&place.path("traces.parquet"));
+    place.write("cut.parquet", &whole[..whole.len() / 2]);
+    place.epikv(&["label", "--traces", "cut.parquet", "--out", "n", "--quiet"]).refused(&["cut.parquet"]);
+}
+
+#[test]
+fn results_are_not_replaced_unasked() {
+    let place = Place::new();
+    place.traces();
+    let before = bytes(&place.path("traces.parquet"));
+    let again = ["trace", "--problems", "problems.jsonl", "--out", "traces.parquet", "--quiet", "--max-new", "3"];
+    place.epikv(&again).refused(&["traces.parquet exists already", "hint: --fresh"]);
+    assert_eq!(bytes(&place.path("traces.parquet")), before);
+    place.epikv(&[&again[..], &["--fresh"]].concat()).ok();
+    assert_ne!(bytes(&place.path("traces.parquet")), before);
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_made() {
+    let place = Place::new();
+    place.problems();
+    place.write("file", "");
+    let ran = place.epikv(&["trace", "--problems", "problems.jsonl", "--out", "file/out.parquet", "--quiet"]);
+    ran.refused(&["file"]);
+}
+
+#[test]
+fn the_fast_protocol_says_that_it_is_not_there() {
+    let place = Place::new();
+    place.traces();
+    place
+        .epikv(&["label", "--traces", "traces.parquet", "--out", "l", "--protocol", "fast"])
+        .refused(&["--protocol fast is not part of this version"]);
+}
+
+#[test]
+fn settings_outside_their_range() {
+    let place = Place::new();
+    place.traces();
+    let label = ["label", "--traces", "traces.parquet", "--out", "l"];
+    place.epikv(&[&label[..], &["--stride", "64"]].concat()).refused(&["--stride", "32"]);
+    place.epikv(&[&label[..], &["--batch", "0"]].concat()).refused(&["--batch"]);
+    trace(&place, &["--problems", "problems.jsonl", "--temperature", "-1"]).refused(&["--temperature"]);
+}

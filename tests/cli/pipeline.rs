@@ -1,0 +1,101 @@
+//! Problems to traces to labels, and the same bytes whatever the batch and the threads.
+
+use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Trace, read_table};
+
+use crate::support::{Place, bytes};
+
+const DATA: &[&str] = &["label_windows.parquet", "label_tokens.parquet", "label_traces.parquet"];
+
+#[test]
+fn the_demo_checks_itself() {
+    let place = Place::new();
+    let ran = place.epikv(&["demo", "--out", "demo", "--quiet", "--json"]).ok();
+    assert!(ran.stdout().contains("\"checks_ok\":true"), "{}", ran.stdout());
+    for file in DATA.iter().chain(&["traces.parquet", "manifest.jsonl"]) {
+        assert!(place.path("demo").join(file).exists(), "{file}");
+    }
+    place.epikv(&["demo", "--out", "demo", "--quiet"]).ok();
+}
+
+#[test]
+fn batch_and_threads_change_no_byte() {
+    let place = Place::new();
+    place.problems();
+    let mut traces = Vec::new();
+    let mut labels = Vec::new();
+    for (batch, threads) in [("1", "1"), ("2", "2"), ("8", "1")] {
+        let (file, folder) = (format!("t{batch}.parquet"), format!("l{batch}"));
+        let run = ["--batch", batch, "--threads", threads, "--quiet", "--seed", "5"];
+        let trace = ["trace", "--problems", "problems.jsonl", "--out", &file, "--max-new", "100"];
+        let sampled = ["--samples", "2", "--temperature", "0.8", "--top-p", "0.9"];
+        place.epikv(&[&trace[..], &sampled, &run].concat()).ok();
+        traces.push(bytes(&place.path(&file)));
+        std::fs::copy(place.path(&file), place.path("traces.parquet")).unwrap();
+        let label = ["label", "--traces", "traces.parquet", "--out", &folder, "--answer", "text", "--max-new", "24"];
+        place.epikv(&[&label[..], &["--filler", "randmulti", "--include-unusable"], &run].concat()).ok();
+        labels.push(DATA.iter().map(|f| bytes(&place.path(&folder).join(f))).collect::<Vec<_>>());
+    }
+    assert!(traces.windows(2).all(|w| w[0] == w[1]), "traces differ");
+    assert!(labels.windows(2).all(|w| w[0] == w[1]), "labels differ");
+}
+
+#[test]
+fn the_files_hold_what_the_schema_says() {
+    let place = Place::new();
+    place.traces();
+    place
+        .epikv(&[
+            "label",
+            "--traces",
+            "traces.parquet",
+            "--out",
+            "labels",
+            "--answer",
+            "text",
+            "--max-new",
+            "32",
+            "--quiet",
+        ])
+        .ok();
+    let (traces, provenance) = read_table::<Trace>(&place.path("traces.parquet")).unwrap();
+    assert_eq!(provenance.get("model").unwrap()["id"], "random:0");
+    let folder = place.path("labels");
+    let (windows, _) = read_table::<LabelWindow>(&folder.join(DATA[0])).unwrap();
+    let (tokens, _) = read_table::<LabelToken>(&folder.join(DATA[1])).unwrap();
+    let (summary, _) = read_table::<LabelTrace>(&folder.join(DATA[2])).unwrap();
+    for (trace, label) in traces.iter().zip(&summary) {
+        assert!(label.usable, "the control repeats a greedy trace: {label:?}");
+        let own: Vec<_> = windows.iter().filter(|w| w.trace_id == trace.trace_id).collect();
+        assert_eq!(own.len() as i32, label.n_windows);
+        assert_eq!(label.n_windows as usize, (trace.boundary - trace.reason_start).div_ceil_by(16));
+        assert!(own.iter().all(|w| w.start >= trace.reason_start && w.end <= trace.boundary));
+        for token in tokens.iter().filter(|t| t.trace_id == trace.trace_id) {
+            let covering = own.iter().filter(|w| (w.start..w.end).contains(&token.pos));
+            let flips: Vec<bool> = covering.filter_map(|w| w.flipped).collect();
+            assert_eq!(token.tested, (trace.reason_start..trace.boundary).contains(&token.pos));
+            assert_eq!(token.important, (!flips.is_empty()).then(|| flips.iter().any(|f| *f)));
+        }
+    }
+}
+
+#[test]
+fn schema_prints_every_table() {
+    let place = Place::new();
+    let text = place.epikv(&["schema"]).ok().stdout();
+    for table in epikv_schemas::registry() {
+        assert!(text.contains(table.name), "{}", table.name);
+        place.epikv(&["schema", table.name, "--json"]).ok();
+    }
+    place.epikv(&["schema", "no_such"]).refused(&["unknown table \"no_such\"", "label_windows"]);
+}
+
+/// Rounded-up division of counts stored as i32.
+trait DivCeilBy {
+    fn div_ceil_by(self, by: usize) -> usize;
+}
+
+impl DivCeilBy for i32 {
+    fn div_ceil_by(self, by: usize) -> usize {
+        usize::try_from(self).unwrap().div_ceil(by)
+    }
+}
