@@ -82,7 +82,10 @@ fn checks(out: &Path, labels: &Labels) -> Result<Vec<(&'static str, bool)>> {
             .is_some_and(|answer| epikv_grader::compare(answer, gold, epikv_grader::Mode::Strict).verdict.is_same())
     });
     Ok(vec![
-        ("controls reproduce the traces", traces.iter().all(|t| t.usable) && labels.failures.is_empty()),
+        (
+            "controls reproduce the traces",
+            traces.iter().all(|t| t.control_outcome == "same") && labels.failures.is_empty(),
+        ),
         ("every reasoning token is covered, no other", tested == reasoning && tested > 0),
         ("some windows change the continuation", windows.iter().any(|w| w.flipped == Some(true))),
         ("files are what the manifest lists", Manifest::open(out)?.verify().is_ok()),

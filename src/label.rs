@@ -115,7 +115,7 @@ pub(crate) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()
     }
     writeln!(
         err,
-        "{} traces: {} usable, {} with another control {:?}, {} wrong and left out, {} failed -> {}",
+        "{} traces: {} usable, {} not {:?}, {} wrong and left out, {} failed -> {}",
         summary.n_traces + summary.n_incorrect + summary.n_failed,
         summary.n_usable,
         summary.n_traces - summary.n_usable,

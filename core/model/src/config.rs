@@ -38,6 +38,18 @@ pub enum RopeScaling {
     },
 }
 
+impl RopeScaling {
+    /// Context after scaling, from the one that the model's files state.
+    ///
+    /// Position interpolation stretches the stated context; the Llama 3 rule already states the stretched one.
+    pub fn context(&self, stated: usize) -> usize {
+        match self {
+            Self::Linear { factor } => (stated as f64 * factor) as usize,
+            Self::Default | Self::Llama3 { .. } => stated,
+        }
+    }
+}
+
 /// Shape and constants of a decoder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one kind of tensor exists")]

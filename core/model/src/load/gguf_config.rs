@@ -41,6 +41,7 @@ pub(super) fn read(header: &GgufHeader) -> Result<ModelConfig> {
     for end in ["eos", "eot", "eom"] {
         eos_ids.extend(id(end)?.filter(|id| !eos_ids.contains(id)));
     }
+    let rope_scaling = rope_scaling(&keys)?;
     let config = ModelConfig {
         architecture,
         vocab_size,
@@ -57,8 +58,8 @@ pub(super) fn read(header: &GgufHeader) -> Result<ModelConfig> {
         mlp_bias: has("blk.0.ffn_gate.bias"),
         qk_norm: architecture == Architecture::Qwen3,
         rope_theta: keys.number("rope.freq_base")?.unwrap_or(10_000.0),
-        rope_scaling: rope_scaling(&keys)?,
-        max_positions: keys.needed_size("context_length")?,
+        rope_scaling,
+        max_positions: rope_scaling.context(keys.needed_size("context_length")?),
         bos_id: id("bos")?,
         eos_ids,
         pad_id: id("padding")?,

@@ -74,7 +74,7 @@ fn parse(path: &Path, fields: &Fields<'_>) -> Result<ModelConfig> {
         qk_norm: architecture == Architecture::Qwen3,
         rope_theta,
         rope_scaling,
-        max_positions,
+        max_positions: rope_scaling.context(max_positions),
         // Transformers' Llama has ids of its own where a file leaves them out; null means none.
         bos_id: if llama && !fields.has("bos_token_id") { Some(1) } else { fields.id("bos_token_id")? },
         eos_ids: if llama && !fields.has("eos_token_id") { vec![2] } else { fields.ids("eos_token_id")? },

@@ -1,0 +1,75 @@
+//! What can go wrong between a trace and its coefficients.
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Errors of recording and joining. An undefined coefficient is no error: it is `None`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A trace that contradicts itself.
+    #[error("trace {trace_id}: {what}: expected {expected}, got {got}")]
+    BrokenTrace {
+        /// The trace.
+        trace_id: String,
+        /// The column.
+        what: &'static str,
+        /// What would fit.
+        expected: String,
+        /// What is stored.
+        got: String,
+    },
+    /// A trace made with another vocabulary.
+    #[error("trace {trace_id}: token {id} at position {pos} is outside the model's vocabulary of {vocab_size}")]
+    OtherVocabulary {
+        /// The trace.
+        trace_id: String,
+        /// The id, as stored.
+        id: i32,
+        /// Where it stands.
+        pos: usize,
+        /// The model's vocabulary.
+        vocab_size: usize,
+    },
+    /// A trace that does not fit the model's context.
+    #[error("trace {trace_id}: {n_tokens} tokens, the model's context is {max_positions}")]
+    TraceTooLong {
+        /// The trace.
+        trace_id: String,
+        /// Its tokens.
+        n_tokens: usize,
+        /// The model's context.
+        max_positions: usize,
+    },
+    /// A label of a token that the recorded trace does not have.
+    #[error("trace {trace_id}: label at position {pos}: expected {expected}, got {got}")]
+    OtherLabels {
+        /// The recorded trace.
+        trace_id: String,
+        /// Position of the label, as stored.
+        pos: i32,
+        /// What the recorded trace has there.
+        expected: String,
+        /// What the label says.
+        got: String,
+    },
+    /// A signal cannot be built or fed.
+    #[error(transparent)]
+    Signals(#[from] epikv_signals::Error),
+    /// The model failed.
+    #[error("the model failed")]
+    Model(#[from] epikv_model::Error),
+}
+
+impl Error {
+    /// What the reader can try.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::OtherVocabulary { .. } => Some("record with the model that the traces were made with".to_owned()),
+            Self::OtherLabels { .. } => Some("labels and traces must come from the same traces file".to_owned()),
+            Self::Signals(error) => error.hint(),
+            Self::Model(error) => error.hint(),
+            _ => None,
+        }
+    }
+}

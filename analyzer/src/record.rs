@@ -1,0 +1,196 @@
+//! One teacher-forced pass over a trace, recording signals at all layers.
+//!
+//! The trace is fed as it stands, in chunks that bound the memory; since signals are streaming, the chunk size changes no
+//! value. Rolling windows start empty where decoding began, as they do at run time, or at the prompt's first token, as in
+//! the authors' study.
+
+use std::num::NonZeroUsize;
+
+use epikv_model::batch::{LogitsOf, RowInput};
+use epikv_model::cache::{Capacity, Scope};
+use epikv_model::decoder::Decoder;
+use epikv_model::taps::ProbePlan;
+use epikv_schemas::Trace;
+use epikv_signals::{Chunk, Signal, SignalRow};
+
+use crate::error::{Error, Result};
+
+/// Where rolling windows start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WindowFrom {
+    /// Empty at the first decoded token: what a policy sees at run time.
+    #[default]
+    Decode,
+    /// Empty at the first token of the prompt: what the published correlations used.
+    Prompt,
+}
+
+/// How a trace is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// Tokens of a pass at most. Changes no value.
+    pub chunk: NonZeroUsize,
+    /// Where rolling windows start.
+    pub window_from: WindowFrom,
+}
+
+impl Default for RecordOptions {
+    /// Passes of 512 tokens, windows from the first decoded token.
+    fn default() -> Self {
+        const CHUNK: NonZeroUsize = NonZeroUsize::new(512).expect("512 is not zero");
+        Self { chunk: CHUNK, window_from: WindowFrom::Decode }
+    }
+}
+
+/// A signal's values over a trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Name of the signal.
+    pub signal: &'static str,
+    /// Its layer, 0-based; `None` for a signal of the whole model.
+    pub layer: Option<usize>,
+    /// One value a token, `[n]`, prompt included; null where undefined.
+    pub values: Vec<Option<f32>>,
+}
+
+/// What was recorded of a trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// Name of the trace.
+    pub trace_id: String,
+    /// Its tokens, `[n]`.
+    pub token_ids: Vec<u32>,
+    /// Columns, in the order of the rows asked for and then of the layers.
+    pub columns: Vec<Column>,
+}
+
+/// Records signals of a trace at all layers.
+///
+/// # Errors
+/// If the trace does not fit the model, a signal cannot be built for it, or the model fails.
+pub fn record(decoder: &Decoder, trace: &Trace, signals: &[&SignalRow], options: RecordOptions) -> Result<Recording> {
+    let (token_ids, n_prompt) = checked(trace, decoder)?;
+    let n = token_ids.len();
+    let (mut columns, mut running) = build(signals, decoder.config().n_layers, n)?;
+    let plan = running.iter().fold(ProbePlan::default(), |plan, signal| plan.union(&signal.plan()));
+    let mut cache = decoder.cache(Scope::Global, Capacity::Fixed(n))?;
+    let mut from = 0;
+    while from < n {
+        let mut to = n.min(from + options.chunk.get());
+        if options.window_from == WindowFrom::Decode {
+            if from == n_prompt {
+                running.iter_mut().for_each(|signal| signal.reset());
+            } else if from < n_prompt {
+                to = to.min(n_prompt);
+            }
+        }
+        let input = RowInput::next(&cache, token_ids[from..to].to_vec(), LogitsOf::None);
+        let output = decoder.forward(&[input], &mut [&mut cache], &plan)?;
+        let chunk = Chunk::new(&output.taps, 0..to - from);
+        for (column, signal) in columns.iter_mut().zip(&mut running) {
+            column.values.extend(signal.push(&chunk)?);
+        }
+        from = to;
+    }
+    Ok(Recording { trace_id: trace.trace_id.clone(), token_ids, columns })
+}
+
+/// An empty column and a fresh signal for each signal and layer.
+fn build(signals: &[&SignalRow], n_layers: usize, n: usize) -> Result<(Vec<Column>, Vec<Box<dyn Signal>>)> {
+    let (mut columns, mut running) = (Vec::new(), Vec::new());
+    for row in signals {
+        for (layer, signal) in row.all(n_layers)? {
+            columns.push(Column { signal: row.spec.name, layer, values: Vec::with_capacity(n) });
+            running.push(signal);
+        }
+    }
+    Ok((columns, running))
+}
+
+/// Token ids and prompt length of a trace that fits the model.
+fn checked(trace: &Trace, decoder: &Decoder) -> Result<(Vec<u32>, usize)> {
+    let (n, config) = (trace.token_ids.len(), decoder.config());
+    let broken = |what, expected: String, got: String| Error::BrokenTrace {
+        trace_id: trace.trace_id.clone(),
+        what,
+        expected,
+        got,
+    };
+    if n == 0 {
+        return Err(broken("token_ids", "at least one token".to_owned(), "none".to_owned()));
+    }
+    if n > config.max_positions {
+        let (trace_id, max_positions) = (trace.trace_id.clone(), config.max_positions);
+        return Err(Error::TraceTooLong { trace_id, n_tokens: n, max_positions });
+    }
+    let n_prompt = match usize::try_from(trace.n_prompt) {
+        Ok(n_prompt) if n_prompt <= n => n_prompt,
+        _ => return Err(broken("n_prompt", format!("0 to {n}"), trace.n_prompt.to_string())),
+    };
+    let mut ids = Vec::with_capacity(n);
+    for (pos, &id) in trace.token_ids.iter().enumerate() {
+        match u32::try_from(id) {
+            Ok(known) if (known as usize) < config.vocab_size => ids.push(known),
+            _ => {
+                let (trace_id, vocab_size) = (trace.trace_id.clone(), config.vocab_size);
+                return Err(Error::OtherVocabulary { trace_id, id, pos, vocab_size });
+            }
+        }
+    }
+    Ok((ids, n_prompt))
+}
+
+#[cfg(test)]
+mod tests {
+    use epikv_signals::{SIGNALS, find};
+
+    use super::*;
+    use crate::shared::{decoder, trace};
+
+    fn recorded(chunk: usize, window_from: WindowFrom) -> Recording {
+        let rows: Vec<&SignalRow> = SIGNALS.iter().collect();
+        let options = RecordOptions { chunk: NonZeroUsize::new(chunk).expect("not zero"), window_from };
+        record(&decoder(), &trace(80, 20), &rows, options).expect("fits")
+    }
+
+    #[test]
+    fn every_layer_has_a_column_and_the_chunk_size_changes_nothing() {
+        let whole = recorded(512, WindowFrom::Decode);
+        let names: Vec<_> = whole.columns.iter().map(|c| (c.signal, c.layer)).collect();
+        assert_eq!(
+            names,
+            [("hs_l2", Some(0)), ("hs_l2", Some(1)), ("hs_l2", Some(2)), ("hs_l2", Some(3)), ("epikv", None)]
+        );
+        assert!(whole.columns.iter().all(|c| c.values.len() == 80 && c.values[0].is_none()));
+        assert!(whole.columns.iter().all(|c| c.values[1..].iter().all(Option::is_some)));
+        for chunk in [1, 7, 20, 33] {
+            assert_eq!(recorded(chunk, WindowFrom::Decode), whole, "chunks of {chunk}");
+        }
+        assert_eq!(recorded(7, WindowFrom::Prompt), recorded(512, WindowFrom::Prompt));
+    }
+
+    #[test]
+    fn windows_start_where_they_are_told_to() {
+        let (decode, prompt) = (recorded(512, WindowFrom::Decode), recorded(512, WindowFrom::Prompt));
+        assert_eq!(decode.columns[..4], prompt.columns[..4], "a step norm has no window");
+        let (decode, prompt) = (&decode.columns[4].values, &prompt.columns[4].values);
+        assert_eq!(decode[..20], prompt[..20]);
+        assert_eq!(decode[20], Some(0.0), "one value in the window");
+        assert_ne!(prompt[20], Some(0.0));
+    }
+
+    #[test]
+    fn a_trace_that_does_not_fit_is_named() {
+        let (decoder, rows) = (decoder(), [find("hs_l2").expect("a row")]);
+        let message = |trace: &Trace| {
+            let error = record(&decoder, trace, &rows, RecordOptions::default()).expect_err("does not fit");
+            error.to_string()
+        };
+        let mut broken = trace(10, 4);
+        broken.token_ids[3] = 512;
+        assert_eq!(message(&broken), "trace t: token 512 at position 3 is outside the model's vocabulary of 512");
+        assert_eq!(message(&trace(10, 11)), "trace t: n_prompt: expected 0 to 10, got 11");
+        assert_eq!(message(&trace(0, 0)), "trace t: token_ids: expected at least one token, got none");
+        assert_eq!(message(&trace(5000, 4)), "trace t: 5000 tokens, the model's context is 4096");
+    }
+}

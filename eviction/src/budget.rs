@@ -1,0 +1,178 @@
+//! How many tokens a layer may keep, as asked for and as it works out for one prompt.
+//!
+//! A budget counts everything: prompt, recent and selected tokens. Of a budget of `K` tokens the newest
+//! `min(128, floor(K/4))` are protected, and so is the prompt; it must hold both:
+//!
+//! ```text
+//! K >= n_prompt + min(128, floor(K/4))
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// Most tokens that recency protects.
+const MAX_RECENCY: usize = 128;
+
+/// A budget as it is asked for: `128`, `prompt+32` or `prompt+25%`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Budget {
+    /// So many tokens.
+    Tokens(usize),
+    /// The prompt and so many tokens.
+    PromptPlus(usize),
+    /// The prompt and a percentage, rounded up, of the tokens that the same problem takes without eviction.
+    PromptPercent(usize),
+}
+
+/// Lengths that a relative budget refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lengths {
+    /// Tokens of the prompt.
+    pub n_prompt: usize,
+    /// Tokens generated without eviction; `None` where that is not known.
+    pub n_generated: Option<usize>,
+}
+
+impl Budget {
+    /// What the budget means for one prompt.
+    ///
+    /// # Errors
+    /// If it has no room for prompt and recent tokens, or refers to a length that is not known.
+    pub fn limits(self, lengths: Lengths) -> Result<Limits> {
+        let tokens = match self {
+            Self::Tokens(tokens) => tokens,
+            Self::PromptPlus(more) => lengths.n_prompt.saturating_add(more),
+            Self::PromptPercent(percent) => {
+                let n = lengths.n_generated.ok_or(Error::UnknownLength { budget: self })?;
+                lengths.n_prompt.saturating_add(n.saturating_mul(percent).div_ceil(100))
+            }
+        };
+        Limits::new(tokens, lengths.n_prompt)
+    }
+}
+
+impl FromStr for Budget {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let number = |digits: &str| {
+            let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+            plain.then(|| digits.parse().ok()).flatten()
+        };
+        let parsed = match text.strip_prefix("prompt+") {
+            None => number(text).filter(|&n| n > 0).map(Self::Tokens),
+            Some(more) => match more.strip_suffix('%') {
+                None => number(more).map(Self::PromptPlus),
+                Some(percent) => number(percent).map(Self::PromptPercent),
+            },
+        };
+        parsed.ok_or_else(|| Error::BudgetForm { given: text.to_owned() })
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tokens(tokens) => write!(f, "{tokens}"),
+            Self::PromptPlus(more) => write!(f, "prompt+{more}"),
+            Self::PromptPercent(percent) => write!(f, "prompt+{percent}%"),
+        }
+    }
+}
+
+/// A budget that has been checked against one prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    tokens: usize,
+    n_prompt: usize,
+}
+
+impl Limits {
+    /// Checks a budget of `tokens` against a prompt.
+    ///
+    /// # Errors
+    /// If prompt and recent tokens together exceed it; the error says which budget would do.
+    pub fn new(tokens: usize, n_prompt: usize) -> Result<Self> {
+        let limits = Self { tokens, n_prompt };
+        if n_prompt + limits.recency() > tokens {
+            let smallest = smallest_feasible(n_prompt);
+            return Err(Error::Infeasible { budget: tokens, n_prompt, recency: limits.recency(), smallest });
+        }
+        Ok(limits)
+    }
+
+    /// Tokens that a layer may hold after a step, `K`.
+    pub fn tokens(self) -> usize {
+        self.tokens
+    }
+
+    /// Tokens of the prompt.
+    pub fn n_prompt(self) -> usize {
+        self.n_prompt
+    }
+
+    /// Newest tokens that are protected, `min(128, floor(K/4))`.
+    pub fn recency(self) -> usize {
+        MAX_RECENCY.min(self.tokens / 4)
+    }
+}
+
+/// The smallest `K` with `K - min(128, floor(K/4)) >= n_prompt`, which is `max(K - 128, ceil(3K/4)) >= n_prompt`.
+fn smallest_feasible(n_prompt: usize) -> usize {
+    let by_quarter = n_prompt.checked_sub(1).map_or(0, |below| 4 * below / 3 + 1);
+    by_quarter.min(n_prompt + MAX_RECENCY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(text: &str, n_prompt: usize, n_generated: Option<usize>) -> Result<usize> {
+        Ok(text.parse::<Budget>()?.limits(Lengths { n_prompt, n_generated })?.tokens())
+    }
+
+    #[test]
+    fn the_three_forms() {
+        for text in ["128", "prompt+32", "prompt+25%"] {
+            assert_eq!(text.parse::<Budget>().expect("a known form").to_string(), text);
+        }
+        assert_eq!(resolved("128", 50, None).expect("feasible"), 128);
+        assert_eq!(resolved("prompt+32", 50, None).expect("feasible"), 82);
+        assert_eq!(resolved("prompt+25%", 50, Some(201)).expect("feasible"), 101, "rounded up");
+        for text in ["", "0", "-3", "+3", "1.5", "prompt", "prompt+", "prompt+%", "prompt+1.5%", "prompt-3", "12 "] {
+            assert!(matches!(text.parse::<Budget>(), Err(Error::BudgetForm { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_of_an_unknown_length_is_an_error() {
+        let error = resolved("prompt+25%", 50, None).expect_err("no length");
+        assert_eq!(
+            error.to_string(),
+            "budget prompt+25%: expected the length of the generation without eviction, got none"
+        );
+    }
+
+    #[test]
+    fn recency_is_a_quarter_and_at_most_128() {
+        for (tokens, recency) in [(3, 0), (4, 1), (100, 25), (512, 128), (4096, 128)] {
+            assert_eq!(Limits::new(tokens, 1).expect("feasible").recency(), recency);
+        }
+    }
+
+    #[test]
+    fn the_smallest_feasible_budget_is_feasible_and_the_next_smaller_is_not() {
+        for n_prompt in 1..1200 {
+            let smallest = smallest_feasible(n_prompt);
+            assert!(Limits::new(smallest, n_prompt).is_ok(), "{n_prompt}");
+            assert!(Limits::new(smallest - 1, n_prompt).is_err(), "{n_prompt}");
+        }
+        let error = Limits::new(100, 80).expect_err("80 + 25 > 100");
+        assert_eq!(
+            error.to_string(),
+            "budget of 100 tokens is too small: 80 prompt + 25 recent > 100; expected at least 106"
+        );
+    }
+}
