@@ -103,9 +103,6 @@ impl fmt::Display for Policy {
             Scope::PerHead => "per-head",
         };
         let Self { score, protect, select, trigger, position, .. } = self;
-        write!(
-            f,
-            "score={score};protect={protect};select={select};trigger={trigger};scope={scope};position={position}"
-        )
+        write!(f, "score={score};protect={protect};select={select};trigger={trigger};scope={scope};position={position}")
     }
 }

@@ -90,14 +90,11 @@ mod tests {
 
     #[test]
     fn drawn_scores_are_keyed_and_are_not_the_numbers_that_choose_tokens() {
-        let of = |stream| Score::Random.of(Pos(5), stream);
-        let other_keys = [
-            RandomStream { seed: 9, ..KEYS },
-            RandomStream { problem: 9, ..KEYS },
-            RandomStream { sample: 9, ..KEYS },
-        ];
+        let of = |stream| Score::Random.of(Pos(5), stream).to_bits();
+        let other_keys =
+            [RandomStream { seed: 9, ..KEYS }, RandomStream { problem: 9, ..KEYS }, RandomStream { sample: 9, ..KEYS }];
         assert!(other_keys.iter().all(|&keys| of(keys) != of(KEYS)));
-        assert_ne!(f64::from(of(KEYS)), KEYS.uniform(5));
+        assert_ne!(of(KEYS), (KEYS.uniform(5) as f32).to_bits());
         assert!((0..500).all(|p| (0.0..=1.0).contains(&Score::Random.of(Pos(p), KEYS))));
     }
 }

@@ -57,7 +57,7 @@ fn names_are_unique_and_well_formed_and_everything_is_documented() {
 #[test]
 fn the_budget_holds_after_each_step_and_nothing_protected_is_lost() {
     let decoder = decoder();
-    // 16 is the smallest with one selected token beside prompt and recency.
+    // At 15 and 16 prompt and recent tokens fill the budget; at 20 and 33 some are selected.
     for row in evicting() {
         for budget in [15, 16, 20, 33] {
             let decoded = run(&decoder, row, budget, 0);

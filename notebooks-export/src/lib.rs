@@ -1,1 +1,19 @@
-//! Looks at records: the HTML trace viewer and data-set cards.
+//! Looks at records: the HTML page of a labelled trace.
+//!
+//! [`trace_page`] takes a trace and its occlusion windows and gives one page that stands alone: no script, no fonts, no
+//! images, nothing fetched. Every text of a record is escaped on its way in, whatever it holds.
+//!
+//! Not here: models and tokenizers (a page is made from records only), and files: the caller writes the page.
+
+mod error;
+mod facts;
+mod figure;
+mod html;
+mod outcome;
+mod page;
+#[cfg(test)]
+mod shared;
+mod style;
+
+pub use error::{Error, Result};
+pub use page::trace_page;

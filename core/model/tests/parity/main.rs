@@ -2,6 +2,7 @@
 //!
 //! The files, the scripts that made them and the versions are described in `tests/golden/model/README.md`.
 
+mod gguf;
 mod golden;
 mod hf;
 mod invariance;

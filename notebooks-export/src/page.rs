@@ -1,0 +1,159 @@
+//! The page of one trace.
+
+use std::ops::Range;
+
+use epikv_schemas::{LabelWindow, Trace};
+
+use crate::error::{Error, Result};
+use crate::facts::{WINDOW_HEADS, facts, legend, window_cells};
+use crate::figure::figure;
+use crate::html::{Escaped, table_row};
+use crate::outcome::{OUTCOMES, index_of};
+use crate::style::STYLE;
+
+/// A trace and its windows, known to belong together.
+#[derive(Debug)]
+pub(crate) struct Checked<'r> {
+    pub(crate) n_tokens: usize,
+    /// Prompt, reasoning and answer.
+    pub(crate) parts: [Range<usize>; 3],
+    /// What the answer is known to need.
+    pub(crate) gold_spans: Vec<Range<usize>>,
+    /// Windows in the order of [`OUTCOMES`], each list by start.
+    pub(crate) by_outcome: Vec<Vec<(&'r LabelWindow, Range<usize>)>>,
+}
+
+impl<'r> Checked<'r> {
+    fn new(trace: &Trace, windows: &'r [LabelWindow]) -> Result<Self> {
+        let n_tokens = trace.token_ids.len();
+        let span = |what, start: i32, end: i64| {
+            let inside = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+            inside.filter(|&(start, end)| start <= end && end <= n_tokens).map(|(start, end)| start..end).ok_or_else(
+                || Error::Span { trace_id: trace.trace_id.clone(), what, n_tokens, start: i64::from(start), end },
+            )
+        };
+        let answer_end = i64::from(trace.boundary) + i64::from(trace.n_answer);
+        let parts = [
+            span("prompt", 0, i64::from(trace.n_prompt))?,
+            span("reasoning", trace.reason_start, i64::from(trace.boundary))?,
+            span("answer", trace.boundary, answer_end)?,
+        ];
+        let pairs = trace.gold_spans.as_deref().unwrap_or_default().chunks(2);
+        let gold = pairs.map(|pair| span("gold_spans", pair[0], pair.get(1).map_or(-1, |&end| i64::from(end))));
+        let gold_spans = gold.collect::<Result<Vec<_>>>()?;
+        let mut by_outcome = vec![Vec::new(); OUTCOMES.len()];
+        for window in windows {
+            if window.trace_id != trace.trace_id {
+                let (expected, got) = (trace.trace_id.clone(), window.trace_id.clone());
+                return Err(Error::OtherTrace { window: window.window, expected, got });
+            }
+            let Some(outcome) = index_of(&window.outcome) else {
+                return Err(Error::UnknownOutcome {
+                    trace_id: trace.trace_id.clone(),
+                    window: window.window,
+                    known: OUTCOMES.map(|o| o.word).to_vec(),
+                    got: window.outcome.clone(),
+                });
+            };
+            by_outcome[outcome].push((window, span("window", window.start, i64::from(window.end))?));
+        }
+        by_outcome.iter_mut().for_each(|list| list.sort_by_key(|(window, span)| (span.start, window.window)));
+        Ok(Self { n_tokens, parts, gold_spans, by_outcome })
+    }
+}
+
+/// The page of a trace and its windows: a whole HTML document that stands alone.
+///
+/// # Errors
+/// If a window or a span does not belong to the trace, or an outcome is not one of the known words.
+pub fn trace_page(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
+    let checked = Checked::new(trace, windows)?;
+    let name = Escaped(&trace.trace_id);
+    let facts: Vec<String> =
+        facts(trace, windows).iter().map(|(name, text)| format!("<dt>{name}</dt><dd>{text}</dd>\n")).collect();
+    let head = |names: &[&str]| table_row("th", &names.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let legend: Vec<String> = legend(&checked).iter().map(|cells| table_row("td", cells)).collect();
+    let mut in_order: Vec<&LabelWindow> = windows.iter().collect();
+    in_order.sort_by_key(|window| window.window);
+    let rows: Vec<String> = in_order.into_iter().map(|window| table_row("td", &window_cells(window))).collect();
+    Ok([
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+        &format!("<title>Trace {name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Trace {name}</h1>\n"),
+        &format!("<dl>\n{}</dl>\n", facts.concat()),
+        "<h2>Which windows does the answer depend on?</h2>\n",
+        "<p>Each bar is a window of tokens that was overwritten by filler before the answer was regenerated.</p>\n",
+        &figure(trace, &checked),
+        &format!("<table>\n{}{}</table>\n", head(&["outcome", "the regeneration gave", "windows"]), legend.concat()),
+        &format!("<h2>Problem</h2>\n<pre>{}</pre>\n", Escaped(&trace.problem)),
+        &format!("<h2>Generated text</h2>\n<pre>{}</pre>\n", Escaped(&trace.text)),
+        &format!("<h2>All windows</h2>\n<table>\n{}{}</table>\n", head(&WINDOW_HEADS), rows.concat()),
+        "</body>\n</html>\n",
+    ]
+    .concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::{hostile, trace, window};
+
+    #[test]
+    fn every_window_has_a_bar_in_the_colour_of_its_outcome() {
+        let windows: Vec<_> = OUTCOMES.iter().zip(0..).map(|(o, i)| window(i, 20 + 16 * i, o.word)).collect();
+        let page = trace_page(&trace(), &windows).expect("they belong together");
+        for (outcome, window) in OUTCOMES.iter().zip(&windows) {
+            let span = format!("window {}: {}..{}, {}, answer", window.window, window.start, window.end, outcome.word);
+            let bar = page.lines().find(|line| line.contains(&span)).expect("a bar");
+            assert!(bar.contains(outcome.colour), "{bar}");
+        }
+        assert!(page.contains("<dt>windows that flip the answer</dt><dd>2 of 4 decided, 6 in all</dd>"));
+        assert!(page.contains(">needed (known)</text>") && page.contains("needed by the answer: 30..32"));
+        // Positions are to scale: 20 of 160 tokens from the left edge at 175, in 810 units.
+        assert!(page.contains("x=\"276.25\"") && page.contains("width=\"162.00\""));
+    }
+
+    #[test]
+    fn no_text_of_a_record_becomes_markup() {
+        let (trace, windows) = hostile();
+        let page = trace_page(&trace, &windows).expect("they belong together");
+        assert!(!page.contains("<script") && !page.contains("alert('"));
+        // Two texts each in head and figure, all of the facts, problem and text, and the cells of the table.
+        assert!(page.matches("&lt;script&gt;").count() >= 14, "{page}");
+        for tag in ["html", "head", "body", "title", "style", "dl", "svg", "rect", "table", "tr", "td", "pre"] {
+            let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+            assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "<{tag}>");
+        }
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        let page = trace_page(&trace(), &[window(0, 20, "changed")]).expect("they belong together");
+        for from_outside in ["http:", "https:", "src=", "href", "url(", "@import", "<link", "<script", "<img"] {
+            assert!(!page.contains(from_outside), "{from_outside}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_rows_does_not_matter_and_no_windows_are_fine() {
+        let mut windows = vec![window(0, 20, "same"), window(1, 36, "changed"), window(2, 52, "same")];
+        let page = trace_page(&trace(), &windows);
+        windows.reverse();
+        assert_eq!(trace_page(&trace(), &windows), page);
+        assert!(trace_page(&trace(), &[]).expect("a trace alone").contains("0 of 0 decided, 0 in all"));
+    }
+
+    #[test]
+    fn records_that_do_not_belong_together_are_refused() {
+        let message = |window| trace_page(&trace(), &[window]).expect_err("does not belong").to_string();
+        let mut other = window(3, 20, "same");
+        other.trace_id = "u".to_owned();
+        assert_eq!(message(other), "window 3: expected trace t, got u");
+        assert_eq!(message(window(3, 150, "same")), "trace t: window: expected a span within 0..160, got 150..182");
+        assert!(message(window(3, 20, "maybe")).ends_with("same_value_other_form, same, got \"maybe\""));
+        let mut odd = trace();
+        odd.gold_spans = Some(vec![30, 32, 40]);
+        assert!(matches!(trace_page(&odd, &[]), Err(Error::Span { what: "gold_spans", start: 40, end: -1, .. })));
+    }
+}
