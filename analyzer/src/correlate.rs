@@ -113,21 +113,22 @@ mod tests {
         Labelled::new(tokens.iter().map(|&(v, one)| (Some(v), one)))
     }
 
-    /// Inside each trace the signal says nothing; both its level and the share of important tokens rise with the trace.
+    /// Inside each trace the signal says nothing; both its level and the share of important tokens rise from trace to trace.
     fn level_shifts() -> Vec<Labelled> {
-        let even = |level: f32, ones: &[usize]| {
-            labelled(&[0, 1, 2, 3, 4].map(|i| (level + [0.0, 0.1, 0.2, 0.1, 0.0][i], ones.contains(&i))))
-        };
-        vec![even(1.0, &[1]), even(2.0, &[2, 0, 4]), even(2.5, &[1, 3, 0, 4]), even(0.5, &[3]), even(0.0, &[1])]
+        let traces: [(f32, &[usize]); 5] =
+            [(0.0, &[2]), (5.0, &[2]), (10.0, &[1, 3]), (15.0, &[1, 2, 3]), (20.0, &[0, 1, 3, 4])];
+        let even =
+            |(level, ones): (f32, &[usize])| labelled(&[0, 1, 2, 3, 4].map(|i| (level + i as f32, ones.contains(&i))));
+        traces.map(even).to_vec()
     }
 
     #[test]
     fn pooled_and_within_are_two_questions() {
         let found = correlate(&level_shifts(), Confidence::P95);
         assert_eq!((found.n_tokens, found.n_traces, found.n_eff), (25, 5, 5));
-        assert_eq!(found.base_rate, Some(0.4));
-        assert!(found.pooled.rho.expect("defined") > 0.5, "{:?}", found.pooled);
-        assert!(found.within.rho.expect("defined") < 0.2, "{:?}", found.within);
+        assert_eq!(found.base_rate, Some(0.44));
+        assert!(found.pooled.rho.expect("defined") > 0.4, "{:?}", found.pooled);
+        assert_eq!((found.within.rho, found.within.auc), (Some(0.0), Some(0.5)));
         let ci = found.pooled;
         assert!(ci.ci_lo < ci.rho && ci.rho < ci.ci_hi);
     }

@@ -8,7 +8,8 @@ use epikv_schemas::{LabelToken, Trace};
 
 /// A seeded random decoder of four layers.
 pub(crate) fn decoder() -> Decoder {
-    let (config, weights, _) = open(&"random:3,layers=4".parse().expect("a spec")).expect("a model");
+    let (config, weights, _) =
+        open(&"random:3,layers=4,vocab=512,context=4096".parse().expect("a spec")).expect("a model");
     Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
 }
 

@@ -12,7 +12,7 @@ const N_PROMPT: usize = 12;
 const N_NEW: usize = 40;
 
 fn decoder() -> Decoder {
-    let (config, weights, _) = open(&"random:3,layers=4".parse().expect("a spec")).expect("a model");
+    let (config, weights, _) = open(&"random:3,layers=4,vocab=512".parse().expect("a spec")).expect("a model");
     Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
 }
 

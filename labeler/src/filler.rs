@@ -116,7 +116,7 @@ pub fn trace_number(trace_id: &str) -> u64 {
 /// Sha256 over filler ids, each as four little-endian bytes, in hexadecimal.
 pub fn ids_sha256(ids: &[u32]) -> String {
     let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Drives the binary as a user does.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bad_input;
+mod bad_model;
 mod config;
 mod pipeline;
 mod support;

@@ -41,8 +41,8 @@ macro_rules! multiversion {
     ($(#[$doc:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$doc])*
         $vis fn $name($($arg: $ty),*) {
+            // Always inlined: the body must take the target features of its wrapper.
             #[inline(always)]
-            #[expect(clippy::inline_always, reason = "the body must take the target features of its wrapper")]
             fn body($($arg: $ty),*) $body
 
             #[cfg(target_arch = "x86_64")]

@@ -170,8 +170,8 @@ fn observations_are_the_weights() {
                 }
             }
         }
-        for j in 0..n {
-            assert!((f64::from(head.column_sum[g * n + j]) - sums[j]).abs() < 1e-5);
+        for (got, want) in head.column_sum[g * n..].iter().zip(&sums) {
+            assert!((f64::from(*got) - want).abs() < 1e-5);
         }
     }
 }

@@ -199,9 +199,9 @@ impl std::fmt::Display for TensorProblem {
 /// At most twenty lines, so that a wrong folder does not print a thousand.
 fn list(problems: &[TensorProblem]) -> String {
     const SHOWN: usize = 20;
-    let mut text: String = problems.iter().take(SHOWN).map(|p| format!("\n  {p}")).collect();
+    let mut lines: Vec<String> = problems.iter().take(SHOWN).map(ToString::to_string).collect();
     if problems.len() > SHOWN {
-        text.push_str(&format!("\n  and {} more", problems.len() - SHOWN));
+        lines.push(format!("and {} more", problems.len() - SHOWN));
     }
-    text
+    lines.iter().fold(String::new(), |text, line| text + "\n  " + line)
 }

@@ -24,6 +24,7 @@ pub mod session;
 pub mod source;
 pub mod taps;
 pub mod tokenizer;
+pub mod train;
 
 pub use candle_core::{DType, Device, Tensor};
 pub use error::{Error, Result};

@@ -114,9 +114,10 @@ impl Linear {
 fn packed(x: &Tensor, weights: &PackedWeights, bias: Option<&Tensor>) -> Result<Tensor> {
     let rows = x.dim(0)?;
     let mut out = vec![0.0; rows * weights.n_outputs()];
-    with_f32(x, |x| match bias {
-        Some(b) => with_f32(b, |b| matmul(x, weights, Some(b), &mut out)),
-        None => {
+    with_f32(x, |x| {
+        if let Some(bias) = bias {
+            with_f32(bias, |bias| matmul(x, weights, Some(bias), &mut out))
+        } else {
             matmul(x, weights, None, &mut out);
             Ok(())
         }

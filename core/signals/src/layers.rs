@@ -1,6 +1,6 @@
 //! From the layers of the reference model to those of another depth.
 
-/// Layers of the reference model, DeepSeek-R1-Distill-Llama-8B.
+/// Layers of the reference model, `DeepSeek-R1-Distill-Llama-8B`.
 pub const REFERENCE_LAYERS: usize = 32;
 
 /// The layer of a model of `n_layers` at the relative depth of `layer` in the reference model, both 0-based:

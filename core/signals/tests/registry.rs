@@ -13,7 +13,8 @@ const N_LAYERS: usize = 4;
 const N_TOKENS: usize = 90;
 
 fn decoder() -> Decoder {
-    let (config, weights, _) = open(&format!("random:3,layers={N_LAYERS}").parse().expect("a spec")).expect("a model");
+    let (config, weights, _) =
+        open(&format!("random:3,layers={N_LAYERS},vocab=512").parse().expect("a spec")).expect("a model");
     Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
 }
 

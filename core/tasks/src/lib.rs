@@ -28,6 +28,7 @@ mod rows;
 #[cfg(test)]
 mod shared;
 pub mod span;
+pub mod tiny;
 pub mod trace;
 
 pub use error::{Error, Result};

@@ -3,6 +3,8 @@
     unsafe_code,
     reason = "SIMD intrinsics on raw pointers in the innermost loop; bounds are checked by the caller"
 )]
+#![expect(clippy::needless_range_loop, reason = "index loops over registers unroll; the index names row or panel")]
+#![expect(clippy::cast_ptr_alignment, reason = "the load is an unaligned one")]
 
 use std::arch::x86_64::{
     __m128i, __m256, _mm_loadu_si128, _mm_srli_si128, _mm256_add_ps, _mm256_broadcast_ss, _mm256_cvtepi8_epi32,

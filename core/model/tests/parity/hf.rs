@@ -23,6 +23,9 @@ fn check_vector(what: &str, got: &[f32], want: &Value) {
     assert!((norm - l2).abs() < RESIDUAL * l2.max(1.0), "{what}: norm {norm} {l2}");
 }
 
+/// A tap point of a layer.
+type Point = fn(usize) -> TapPoint;
+
 fn check_sequence(case: &str, sequence: &Value) {
     let decoder = decoder(case);
     let n_layers = decoder.config().n_layers;
@@ -44,7 +47,6 @@ fn check_sequence(case: &str, sequence: &Value) {
         assert!((got - want["value"].as_f64().unwrap()).abs() < RESIDUAL, "{at}: step of block {layer}");
         assert!(steps[0].is_none() && steps.len() == tokens.len());
     }
-    type Point = fn(usize) -> TapPoint;
     let named: [(&str, Point); 4] = [
         ("key_pre_rope_last", TapPoint::KeyPreRope),
         ("key_post_rope_last", TapPoint::KeyPostRope),
@@ -80,7 +82,9 @@ fn every_number_of_every_golden_folder() {
     for case in CASES {
         let sequences = sequences(case);
         assert!(!sequences.is_empty());
-        sequences.iter().for_each(|sequence| check_sequence(case, sequence));
+        for sequence in &sequences {
+            check_sequence(case, sequence);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The decoder against Transformers' numbers, and proof that those numbers can fail.
 //!
 //! The files, the scripts that made them and the versions are described in `tests/golden/model/README.md`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod gguf;
 mod golden;

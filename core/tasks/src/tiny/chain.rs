@@ -1,0 +1,82 @@
+//! The chain of values and the rule that makes it.
+
+use super::draws::Draws;
+use super::vocabulary;
+
+/// Factors that make no two values one, modulo 10.
+const FACTORS: [u8; 3] = [3, 7, 9];
+
+/// Values in a row that are equal, at most.
+const LONGEST_RUN: usize = 2;
+
+/// Plus or minus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// `+`.
+    Plus,
+    /// `-`.
+    Minus,
+}
+
+impl Sign {
+    pub(super) fn token(self) -> u32 {
+        match self {
+            Self::Plus => vocabulary::PLUS,
+            Self::Minus => vocabulary::MINUS,
+        }
+    }
+
+    /// `a + b` or `a - b`, modulo 10.
+    pub(super) fn apply(self, a: u8, b: u8) -> u8 {
+        match self {
+            Self::Plus => (a + b) % 10,
+            Self::Minus => (a + 10 - b) % 10,
+        }
+    }
+}
+
+/// How the next value comes from the previous two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Both, added or subtracted.
+    Combine(Sign),
+    /// The last one, multiplied by a constant.
+    Multiply(u8),
+}
+
+impl Operation {
+    pub(super) fn apply(self, before: u8, last: u8) -> u8 {
+        match self {
+            Self::Combine(sign) => sign.apply(before, last),
+            Self::Multiply(factor) => last * factor % 10,
+        }
+    }
+}
+
+/// A rule: one to three operations, all different, so that the next one follows from the last.
+pub(super) fn draw_rule(draws: &mut Draws) -> Vec<Operation> {
+    let (plus, minus) = (Operation::Combine(Sign::Plus), Operation::Combine(Sign::Minus));
+    let times = Operation::Multiply(draws.pick(&FACTORS));
+    let n = draws.between(1, 3);
+    loop {
+        let rule = draws.choose(n, &[plus, minus, times]);
+        if rule != [times] {
+            return rule;
+        }
+    }
+}
+
+/// Two start values and `n_derived` more, without long constant runs.
+pub(super) fn draw_values(draws: &mut Draws, rule: &[Operation], n_derived: usize) -> Vec<u8> {
+    loop {
+        let mut values = vec![draws.below(10) as u8, draws.below(10) as u8];
+        for operation in rule.iter().cycle().take(n_derived) {
+            let [.., before, last] = values.as_slice() else { unreachable!("starts with two values") };
+            values.push(operation.apply(*before, *last));
+        }
+        let few = values[2..].iter().filter(|&&v| v == 0 || v == 5).count() * 2 > n_derived.max(4);
+        if !few && values.chunk_by(|a, b| a == b).all(|run| run.len() <= LONGEST_RUN) {
+            return values;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! How long a problem's trace is.
+
+/// Levels of length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// 40 to 130 tokens, for the first lessons.
+    Short,
+    /// 130 to 250 tokens, for the lessons after them.
+    Middle,
+    /// 250 to 450 tokens.
+    Default,
+    /// 1,000 to 1,250 tokens.
+    Long,
+}
+
+/// Ranges, inclusive, that a level draws from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ranges {
+    /// Tokens of the reasoning.
+    pub(super) n_tokens: (usize, usize),
+    /// Letters that are worked out.
+    pub(super) n_derived: (usize, usize),
+    /// Values that the query combines.
+    pub(super) n_queried: (usize, usize),
+    /// Letters between two queried values at least.
+    pub(super) gap: usize,
+}
+
+impl Level {
+    /// All levels, shortest first.
+    pub const ALL: [Self; 4] = [Self::Short, Self::Middle, Self::Default, Self::Long];
+
+    /// Name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Middle => "middle",
+            Self::Default => "default",
+            Self::Long => "long",
+        }
+    }
+
+    /// The level of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    pub(super) fn ranges(self) -> Ranges {
+        let ranges = |n_tokens, n_derived, n_queried, gap| Ranges { n_tokens, n_derived, n_queried, gap };
+        match self {
+            Self::Short => ranges((40, 130), (3, 8), (2, 3), 1),
+            Self::Middle => ranges((130, 250), (8, 16), (2, 4), 2),
+            Self::Default => ranges((255, 425), (15, 30), (2, 4), 3),
+            Self::Long => ranges((1005, 1225), (40, 50), (2, 4), 5),
+        }
+    }
+}

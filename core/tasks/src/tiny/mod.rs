@@ -1,0 +1,39 @@
+//! Problems for the embedded model: chains of letters whose values a trace works out one by one.
+//!
+//! ```text
+//! c 8 ; d 7 ; + - ; wait f ; h ? g + e
+//! ```
+//!
+//! gives two start values and a rule. Each next letter is the previous two combined by the rule's operations in turn,
+//! modulo 10 (`* 3` takes the previous one alone), up to the letter before the question mark. Letters behind `wait` are
+//! checked again when they are done. The trace and the answer are
+//!
+//! ```text
+//! e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 .
+//! h = f - g = 2 - 7 so h 5 . </think> g + e = 7 + 5 = \boxed{ 2 }
+//! ```
+//!
+//! A query of more than two values folds from the left, one sum at a time. The combined value stands nowhere in the
+//! trace: it must be put together from values stated once, or twice where checked, so what an answer needs is known
+//! ([`TinyProblem::gold_spans`]). Everything after the prompt follows from the prompt, so that a greedy model can be right
+//! to the letter.
+//!
+//! [`TinyProblem::generate`] is a function of level, seed and number alone. [`vocabulary`] is the table of tokens,
+//! [`tokenizer_files`] the same as files, [`lesson`] what a model is trained on.
+
+mod chain;
+mod draws;
+pub mod lesson;
+mod level;
+mod problem;
+#[cfg(test)]
+mod tests;
+mod tokenizer_files;
+pub mod vocabulary;
+mod write;
+
+pub use chain::{Operation, Sign};
+pub use level::Level;
+pub use problem::TinyProblem;
+pub use tokenizer_files::write_tokenizer;
+pub use write::{GoldSpan, Mention, MentionKind};

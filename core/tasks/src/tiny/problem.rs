@@ -1,0 +1,127 @@
+//! One problem: drawn, written as text and tokens, and solved.
+
+use super::chain::{Operation, Sign, draw_rule, draw_values};
+use super::draws::Draws;
+use super::level::Level;
+use super::vocabulary::{self, N_LETTERS};
+use super::write;
+use crate::problem::Problem;
+
+/// Tokens of `e = c + d = 8 + 7 so e 5 .`.
+const STEP_TOKENS: usize = 13;
+/// Tokens of `wait check e = c + d = 8 + 7 so e 5 . yes .`.
+const CHECK_TOKENS: usize = 17;
+
+/// A chain of letters and a question about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TinyProblem {
+    /// `tiny-LEVEL-SEED-INDEX`.
+    pub id: String,
+    /// How long it is.
+    pub level: Level,
+    /// Number of the letter of the first value: 0 for `a`, 26 for `A`.
+    pub first_letter: usize,
+    /// Values of the letters from the first on; two are given.
+    pub values: Vec<u8>,
+    /// Operations, used in turn.
+    pub rule: Vec<Operation>,
+    /// Indices into the values that are checked again, ascending.
+    pub checked: Vec<usize>,
+    /// Indices into the values that the answer combines, each with its sign; the first is `+`.
+    pub query: Vec<(Sign, usize)>,
+}
+
+impl TinyProblem {
+    /// The problem with number `index` of a seed; the same on every machine.
+    pub fn generate(level: Level, seed: u64, index: u64) -> Self {
+        let mut draws = Draws::new(seed, index, level as u32);
+        let ranges = level.ranges();
+        let (n_derived, n_checked) = loop {
+            let n_tokens = draws.between(ranges.n_tokens.0, ranges.n_tokens.1);
+            let n_derived = draws.between(ranges.n_derived.0, ranges.n_derived.1);
+            let n_checked = n_tokens.saturating_sub(n_derived * STEP_TOKENS) / CHECK_TOKENS;
+            let total = n_derived * STEP_TOKENS + n_checked * CHECK_TOKENS;
+            // Up to half of the letters where there is a choice; long traces need more.
+            let most = if level == Level::Long { n_derived } else { n_derived.div_ceil(2) };
+            if n_checked <= most && (ranges.n_tokens.0..=ranges.n_tokens.1).contains(&total) {
+                break (n_derived, n_checked);
+            }
+        };
+        let rule = draw_rule(&mut draws);
+        let values = draw_values(&mut draws, &rule, n_derived);
+        let derived: Vec<usize> = (2..values.len()).collect();
+        let mut checked = draws.choose(n_checked, &derived);
+        checked.sort_unstable();
+        let first_letter = draws.below(N_LETTERS - values.len() + 1);
+        let query = draw_query(&mut draws, &derived, ranges.n_queried, ranges.gap);
+        let id = format!("tiny-{}-{seed}-{index}", level.name());
+        Self { id, level, first_letter, values, rule, checked, query }
+    }
+
+    /// The statement, as tokens.
+    pub fn statement(&self) -> Vec<u32> {
+        write::statement(self)
+    }
+
+    /// The whole prompt: begin of sequence, statement, opening tag.
+    pub fn prompt(&self) -> Vec<u32> {
+        let mut ids = vec![vocabulary::BOS];
+        ids.extend(self.statement());
+        ids.push(vocabulary::THINK_START);
+        ids
+    }
+
+    /// Reasoning, closing tag, answer and end of sequence.
+    pub fn solution(&self) -> Vec<u32> {
+        write::solution(self).tokens
+    }
+
+    /// What the box holds.
+    pub fn gold(&self) -> u8 {
+        self.query.iter().fold(0, |sum, (sign, i)| sign.apply(sum, self.values[*i]))
+    }
+
+    /// The problem as the other commands take it.
+    pub fn to_problem(&self) -> Problem {
+        Problem {
+            id: self.id.clone(),
+            dataset: "tiny".to_owned(),
+            problem: vocabulary::text(&self.statement()),
+            gold: Some(self.gold().to_string()),
+            level: Some(self.level.name().to_owned()),
+            subject: None,
+        }
+    }
+
+    /// For each queried value, in the order of the query, the tokens of prompt and solution that state it.
+    pub fn gold_spans(&self) -> Vec<write::GoldSpan> {
+        write::gold_spans(self)
+    }
+
+    /// Letter number of a value.
+    pub(super) fn letter(&self, index: usize) -> usize {
+        self.first_letter + index
+    }
+
+    /// The operation that makes a derived value.
+    pub(super) fn operation(&self, index: usize) -> Operation {
+        self.rule[(index - 2) % self.rule.len()]
+    }
+}
+
+/// Derived values at least `gap` letters apart, in random order; fewer if they do not fit.
+fn draw_query(draws: &mut Draws, derived: &[usize], n: (usize, usize), gap: usize) -> Vec<(Sign, usize)> {
+    let n = draws.between(n.0, n.1).min((derived.len() - 1) / gap.max(1) + 1);
+    loop {
+        let mut chosen = draws.choose(n, derived);
+        chosen.sort_unstable();
+        if chosen.windows(2).all(|pair| pair[1] - pair[0] >= gap) {
+            let order = draws.choose(n, &chosen);
+            let sign = |draws: &mut Draws, k: usize| match k {
+                0 => Sign::Plus,
+                _ => draws.pick(&[Sign::Plus, Sign::Minus]),
+            };
+            return order.into_iter().enumerate().map(|(k, i)| (sign(draws, k), i)).collect();
+        }
+    }
+}

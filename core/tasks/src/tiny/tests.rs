@@ -1,0 +1,125 @@
+//! Problems are what they say, and the tokenizer's files agree with the table.
+
+use epikv_grader::Mode;
+use epikv_model::chat::ChatTemplate;
+use epikv_model::tokenizer::Tokenizer;
+
+use super::*;
+use crate::prompt::{Prompt, PromptOptions};
+use crate::span::{BoundaryKind, find_spans};
+
+fn example() -> TinyProblem {
+    let (plus, minus) = (Operation::Combine(Sign::Plus), Operation::Combine(Sign::Minus));
+    TinyProblem {
+        id: "tiny".to_owned(),
+        level: Level::Short,
+        first_letter: 2,
+        values: vec![8, 7, 5, 2, 7, 5],
+        rule: vec![plus, minus],
+        checked: vec![3],
+        query: vec![(Sign::Plus, 4), (Sign::Plus, 2), (Sign::Minus, 3)],
+    }
+}
+
+fn each_level() -> impl Iterator<Item = TinyProblem> {
+    Level::ALL.into_iter().flat_map(|level| (0..60).map(move |index| TinyProblem::generate(level, 5, index)))
+}
+
+#[test]
+fn the_example_reads_as_documented() {
+    let problem = example();
+    assert_eq!(vocabulary::text(&problem.statement()), "c 8 ; d 7 ; + - ; wait f ; h ? g + e - f");
+    assert_eq!(
+        vocabulary::text(&problem.solution()),
+        r"e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 . h = f - g = 2 - 7 so h 5 . </think> g + e - f = 7 + 5 - 2 = 2 - 2 = \boxed{ 0 } <eos>"
+    );
+    assert_eq!(problem.gold(), 0);
+}
+
+#[test]
+fn values_follow_the_rule_and_lengths_the_level() {
+    for problem in each_level() {
+        for i in 2..problem.values.len() {
+            let want = problem.operation(i).apply(problem.values[i - 2], problem.values[i - 1]);
+            assert_eq!(problem.values[i], want, "{}", problem.id);
+        }
+        let (n_prompt, n_solution) = (problem.prompt().len(), problem.solution().len());
+        let range = match problem.level {
+            Level::Short => 40..160,
+            Level::Middle => 130..280,
+            Level::Default => 250..451,
+            Level::Long => 1000..1280,
+        };
+        assert!(range.contains(&n_solution), "{}: {n_solution}", problem.id);
+        if problem.level != Level::Short {
+            assert!(n_prompt * 100 <= 20 * (n_prompt + n_solution), "{}: {n_prompt} of {n_solution}", problem.id);
+        }
+        assert!((2..=4).contains(&problem.query.len()));
+        assert!(problem.query.iter().all(|(_, i)| (2..problem.values.len()).contains(i)));
+    }
+}
+
+#[test]
+fn gold_spans_hold_the_values_and_nothing_else_states_them() {
+    for problem in each_level() {
+        let mut ids = problem.prompt();
+        ids.extend(problem.solution());
+        let boundary = ids.iter().position(|id| *id == vocabulary::THINK_END).unwrap();
+        for (gold, (_, index)) in problem.gold_spans().iter().zip(&problem.query) {
+            assert_eq!(gold.value, problem.values[*index]);
+            let pair = format!("{} {}", gold.letter, gold.value);
+            let mut pairs = 0;
+            for mention in &gold.mentions {
+                let text = vocabulary::text(&ids[mention.span.clone()]);
+                let want = if mention.kind == MentionKind::Operand { pair[2..].to_owned() } else { pair.clone() };
+                assert_eq!(text, want);
+                pairs += usize::from(mention.kind != MentionKind::Operand);
+            }
+            let all = vocabulary::text(&ids[..boundary]).matches(&pair).count();
+            assert_eq!(pairs, all, "{}", problem.id);
+            assert_eq!(pairs, 1 + usize::from(problem.checked.contains(index)));
+        }
+    }
+}
+
+#[test]
+fn tokenizer_and_template_give_the_ids_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    write_tokenizer(folder.path()).unwrap();
+    let tokenizer = Tokenizer::from_folder(folder.path()).unwrap();
+    let chat = ChatTemplate::from_folder(folder.path()).unwrap();
+    assert_eq!(tokenizer.vocab_size(), vocabulary::TOKENS.len());
+    assert_eq!((tokenizer.pad_id(), tokenizer.bos_id(), tokenizer.eos_id()), (Some(0), Some(1), Some(2)));
+    for problem in each_level() {
+        let row = problem.to_problem();
+        let prompt = Prompt::of_problem(&row.problem, &tokenizer, chat.as_ref(), &PromptOptions::default()).unwrap();
+        assert_eq!(prompt.ids, problem.prompt(), "{}", prompt.text);
+        assert!(prompt.opens_think);
+
+        let mut ids = prompt.ids;
+        let n_prompt = ids.len();
+        ids.extend(problem.solution());
+        let text = tokenizer.decode(&ids).unwrap();
+        assert_eq!(text, vocabulary::text(&ids));
+        assert_eq!(tokenizer.encode(&text, false).unwrap(), ids);
+        let split = find_spans(&tokenizer, &ids, n_prompt).unwrap();
+        assert_eq!(split.spans.kind, BoundaryKind::ThinkEnd);
+        let found = epikv_grader::extract(&split.answer_text(), Mode::Strict).unwrap();
+        assert_eq!(found.answer.trim(), row.gold.as_deref().unwrap());
+        let verdict = epikv_grader::compare(&found.answer, &row.gold.unwrap(), Mode::Strict);
+        assert!(verdict.is_same(), "{verdict:?}");
+    }
+}
+
+#[test]
+fn lessons_weigh_what_follows_the_prompt() {
+    let (tokens, weights) = lesson::Lesson::Problem(Level::Short).sequence(1, 2, 3.0);
+    let n_prompt = TinyProblem::generate(Level::Short, 1, 2).prompt().len();
+    assert_eq!(tokens.len(), weights.len());
+    assert!(weights[..n_prompt].iter().all(|w| *w == 0.0) && weights[n_prompt..].iter().all(|w| *w > 0.0));
+    assert_eq!(weights.last(), Some(&3.0));
+
+    let (tokens, weights) = lesson::Lesson::Repeats.sequence(1, 2, 3.0);
+    let period = weights.iter().position(|w| *w > 0.0).unwrap() - 2;
+    assert!(tokens[1..].iter().zip(&tokens[1 + period..]).all(|(a, b)| a == b));
+}

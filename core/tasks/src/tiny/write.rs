@@ -1,0 +1,172 @@
+//! A problem as tokens: statement, reasoning and answer, and where each value is mentioned.
+
+use std::ops::Range;
+
+use super::chain::Operation;
+use super::problem::TinyProblem;
+use super::vocabulary::{
+    BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, TIMES, WAIT, YES,
+    digit, letter,
+};
+
+/// How a value is mentioned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MentionKind {
+    /// `e 5`, where it was worked out.
+    Stated,
+    /// `e 5`, where it was checked.
+    Checked,
+    /// `5`, as an operand of another letter.
+    Operand,
+}
+
+impl MentionKind {
+    /// Name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stated => "stated",
+            Self::Checked => "checked",
+            Self::Operand => "operand",
+        }
+    }
+}
+
+/// A mention of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// Tokens, counted from the first of the prompt.
+    pub span: Range<usize>,
+    /// How.
+    pub kind: MentionKind,
+}
+
+/// Where the reasoning holds a value that the answer needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GoldSpan {
+    /// The letter.
+    pub letter: String,
+    /// Its value.
+    pub value: u8,
+    /// All mentions in the reasoning, in order. The answer looks a value up where letter and digit stand side by side
+    /// (`stated`, `checked`); an `operand` holds it too.
+    pub mentions: Vec<Mention>,
+}
+
+/// `c 8 ; d 7 ; + - ; wait f ; h ? g + e`.
+pub(super) fn statement(problem: &TinyProblem) -> Vec<u32> {
+    let name = |index: usize| letter(problem.letter(index));
+    let mut ids = Vec::new();
+    for start in 0..2 {
+        ids.extend([name(start), digit(problem.values[start]), SEMICOLON]);
+    }
+    for operation in &problem.rule {
+        match operation {
+            Operation::Combine(sign) => ids.push(sign.token()),
+            Operation::Multiply(factor) => ids.extend([TIMES, digit(*factor)]),
+        }
+    }
+    ids.push(SEMICOLON);
+    if !problem.checked.is_empty() {
+        ids.push(WAIT);
+        ids.extend(problem.checked.iter().map(|&i| name(i)));
+        ids.push(SEMICOLON);
+    }
+    ids.extend([name(problem.values.len() - 1), QUESTION]);
+    query(problem, 0, &mut ids, name);
+    ids
+}
+
+/// The query from term `from` on, each term by `term`.
+fn query(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>, term: impl Fn(usize) -> u32) {
+    for (k, (sign, index)) in problem.query.iter().enumerate().skip(from) {
+        if k > 0 {
+            ids.push(sign.token());
+        }
+        ids.push(term(*index));
+    }
+}
+
+/// Reasoning and answer, with the mentions of values: index of the value, and where.
+pub(super) struct Solution {
+    pub(super) tokens: Vec<u32>,
+    /// Spans count from the first token of the solution.
+    pub(super) mentions: Vec<(usize, Mention)>,
+}
+
+pub(super) fn solution(problem: &TinyProblem) -> Solution {
+    let mut solution = Solution { tokens: Vec::new(), mentions: Vec::new() };
+    for index in 2..problem.values.len() {
+        solution.step(problem, index, MentionKind::Stated);
+        if problem.checked.binary_search(&index).is_ok() {
+            solution.tokens.extend([WAIT, CHECK]);
+            solution.step(problem, index, MentionKind::Checked);
+            solution.tokens.extend([YES, STOP]);
+        }
+    }
+    solution.answer(problem);
+    solution
+}
+
+impl Solution {
+    /// `e = c + d = 8 + 7 so e 5 .`.
+    fn step(&mut self, problem: &TinyProblem, index: usize, kind: MentionKind) {
+        let name = |i: usize| letter(problem.letter(i));
+        let value = |i: usize| digit(problem.values[i]);
+        let operation = problem.operation(index);
+        let (first, sign, second) = match operation {
+            Operation::Combine(sign) => (index - 2, sign.token(), Some(index - 1)),
+            Operation::Multiply(_) => (index - 1, TIMES, None),
+        };
+        let factor = match operation {
+            Operation::Multiply(factor) => digit(factor),
+            Operation::Combine(_) => 0,
+        };
+        self.tokens.extend([name(index), EQUALS, name(first), sign, second.map_or(factor, name), EQUALS]);
+        self.mention(first, 1, MentionKind::Operand);
+        self.tokens.extend([value(first), sign]);
+        if let Some(second) = second {
+            self.mention(second, 1, MentionKind::Operand);
+        }
+        self.tokens.extend([second.map_or(factor, value), SO]);
+        self.mention(index, 2, kind);
+        self.tokens.extend([name(index), value(index), STOP]);
+    }
+
+    /// Notes that the next `n` tokens hold a value.
+    fn mention(&mut self, index: usize, n: usize, kind: MentionKind) {
+        let first = self.tokens.len();
+        self.mentions.push((index, Mention { span: first..first + n, kind }));
+    }
+
+    /// `</think> p + f - m = 4 + 9 - 1 = 3 - 1 = \boxed{ 2 } <eos>`.
+    fn answer(&mut self, problem: &TinyProblem) {
+        let ids = &mut self.tokens;
+        ids.push(THINK_END);
+        query(problem, 0, ids, |i| letter(problem.letter(i)));
+        ids.push(EQUALS);
+        query(problem, 0, ids, |i| digit(problem.values[i]));
+        let mut sum = problem.query.first().map_or(0, |(_, i)| problem.values[*i]);
+        for (k, (sign, index)) in problem.query.iter().enumerate().skip(1) {
+            sum = sign.apply(sum, problem.values[*index]);
+            ids.push(EQUALS);
+            if k + 1 < problem.query.len() {
+                ids.push(digit(sum));
+                query(problem, k + 1, ids, |i| digit(problem.values[i]));
+            }
+        }
+        ids.extend([BOX_START, digit(sum), BOX_END, EOS]);
+    }
+}
+
+/// Where the reasoning holds each queried value.
+pub(super) fn gold_spans(problem: &TinyProblem) -> Vec<GoldSpan> {
+    let n_prompt = problem.prompt().len();
+    let mentions = solution(problem).mentions;
+    let moved = |m: &Mention| Mention { span: m.span.start + n_prompt..m.span.end + n_prompt, kind: m.kind };
+    let span = |index: usize| GoldSpan {
+        letter: super::vocabulary::text(&[letter(problem.letter(index))]),
+        value: problem.values[index],
+        mentions: mentions.iter().filter(|(i, _)| *i == index).map(|(_, m)| moved(m)).collect(),
+    };
+    problem.query.iter().map(|(_, index)| span(*index)).collect()
+}
