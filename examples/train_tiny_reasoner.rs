@@ -231,7 +231,8 @@ impl Run {
         let (mut right, mut known, mut answers, mut answers_right, mut whole) = (0, 0, 0, 0, 0);
         for (example, row) in examples.iter().zip(&predicted) {
             let boundary = example.tokens.iter().position(|id| *id == vocabulary::THINK_END).unwrap_or(0);
-            let count = |row: &[Option<bool>]| (row.iter().flatten().filter(|r| **r).count(), row.iter().flatten().count());
+            let count =
+                |row: &[Option<bool>]| (row.iter().flatten().filter(|r| **r).count(), row.iter().flatten().count());
             let ((r, n), (answer_r, answer_n)) = (count(row), count(&row[boundary..]));
             right += r;
             known += n;
@@ -274,7 +275,8 @@ impl Run {
         let mut n_right = 0;
         Session::new(&model.decoder).run(specs, 32, |row| {
             let problem = &problems[row.key];
-            let ending = [vocabulary::BOX_START, vocabulary::digit(problem.gold()), vocabulary::BOX_END, vocabulary::EOS];
+            let ending =
+                [vocabulary::BOX_START, vocabulary::digit(problem.gold()), vocabulary::BOX_END, vocabulary::EOS];
             n_right += usize::from(row.generated.ends_with(&ending));
             Ok::<(), epikv_model::Error>(())
         })?;

@@ -19,6 +19,15 @@ pub(crate) struct Cli {
     pub(crate) verbose: u8,
 }
 
+/// A count that may not be zero.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("expected at least 1".to_owned()),
+        Ok(n) => Ok(n),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -42,16 +51,16 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_enum, default_value_t = Weights::F32)]
     pub(crate) weights: Weights,
     /// Threads; all cores by default. Changes no result.
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) threads: Option<u16>,
     /// Rows that run together. Changes no result.
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least_one)]
     pub(crate) batch: usize,
     /// Seed of everything random.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// Only the first N items of the input.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) limit: Option<usize>,
     /// Replace results that are already there.
     #[arg(long)]
@@ -103,10 +112,10 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "F.parquet")]
     pub(crate) out: PathBuf,
     /// New tokens of a trace at most.
-    #[arg(long, default_value_t = 1024, value_name = "N")]
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_new: usize,
     /// Samples of each problem.
-    #[arg(long, default_value_t = 1, value_name = "R")]
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) samples: u32,
     /// Sampling temperature; 0 is greedy.
     #[arg(long, default_value_t = 0.0)]
@@ -153,13 +162,13 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_name = "KIND")]
     pub(crate) filler: Option<Filler>,
     /// Tokens of a window.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) window: Option<usize>,
     /// Distance between window starts.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) stride: Option<usize>,
     /// New tokens of a regeneration at most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_new: Option<usize>,
     /// `paper`: against gold, truncated flips, filler eos, windows from the prompt's end.
     #[arg(long, value_enum)]
@@ -204,8 +213,8 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", default_value = "demo")]
     pub(crate) out: PathBuf,
     /// Threads; all cores by default.
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) threads: Option<u16>,
     /// No progress on stderr.
     #[arg(long)]
     pub(crate) quiet: bool,

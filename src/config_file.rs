@@ -37,8 +37,8 @@ pub(crate) fn with_config_file(args: Vec<OsString>) -> Result<Vec<OsString>> {
             ),
         }
     }
-    // args[0] is the program, args[1] the subcommand.
-    let at = args.len().min(2);
+    // After the subcommand, the first word that is no flag.
+    let at = args.iter().skip(1).position(|a| !a.to_string_lossy().starts_with('-')).map_or(args.len(), |i| i + 2);
     Ok(args[..at].iter().cloned().chain(from_file).chain(args[at..].iter().cloned()).collect())
 }
 

@@ -21,7 +21,8 @@ const FILES: &[&str] =
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     let mut config = config(args)?;
     let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
-    let (mut traces, _) = read_table::<Trace>(&args.traces)?;
+    let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
+    check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
     if traces.is_empty() {
         bail!("{} holds no trace", args.traces.display());
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     let threads = setup::threads(args.model.threads)?;
     config = Config::try_from(Settings { threads, ..Settings::clone(&config) })?;
     let model = setup::model(&args.model)?;
+    check_made_by(&made_by, &model, &args.traces)?;
     let labels = run_labels(&model, &traces, &config, args.model.quiet)?;
     write(folder, &labels, &model, &config, &args.traces)?;
     let summary = Summary::of(&labels);
@@ -37,6 +39,35 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
     Ok(if labels.failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// A trace that stands twice would give two rows of one key.
+fn check_unique(traces: &[Trace], path: &Path) -> Result<()> {
+    let mut seen = std::collections::BTreeMap::new();
+    for (row, trace) in traces.iter().enumerate() {
+        if let Some(first) = seen.insert(&trace.trace_id, row) {
+            bail!("{}: expected one row a trace, got {} in rows {first} and {row}", path.display(), trace.trace_id);
+        }
+    }
+    Ok(())
+}
+
+/// Token ids mean something only to the tokenizer that made them; other weights are allowed but worth a word.
+fn check_made_by(made_by: &Provenance, model: &Model, path: &Path) -> Result<()> {
+    let made = made_by.get("model");
+    let stored = |key: &str| made.and_then(|m| m[key].as_str().map(str::to_owned));
+    if let Some(tokenizer) = stored("tokenizer_sha256").filter(|sha| sha != model.tokenizer.sha256()) {
+        bail!(
+            "{}: the traces were made with another vocabulary: expected tokenizer {tokenizer}, got {} of {}",
+            path.display(),
+            model.tokenizer.sha256(),
+            model.origin.id()
+        );
+    }
+    if stored("weights_sha256").is_some_and(|sha| model.origin.weights_sha256().is_ok_and(|own| own != sha)) {
+        tracing::warn!(traces = %path.display(), model = model.origin.id(), "the traces were made with other weights");
+    }
+    Ok(())
 }
 
 /// Checks what was typed.
@@ -104,7 +135,7 @@ pub(crate) fn write(
     folder.write(FILES[1], &labels.tokens, &provenance)?;
     folder.write(FILES[2], &labels.traces, &provenance)?;
     folder.write(FILES[3], &labels.timings, &provenance)?;
-    Ok(())
+    folder.finish()
 }
 
 /// The summary on stderr.

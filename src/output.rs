@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use epikv_schemas::{Manifest, PartInfo, Provenance, Record, fs, write_table};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,9 @@ pub(crate) enum Done {
     /// Some items failed; they were listed.
     SomeFailed,
 }
+
+/// Name of the list of finished files.
+const MANIFEST: &str = "manifest.jsonl";
 
 /// Results are already there.
 #[derive(Debug, thiserror::Error)]
@@ -28,26 +31,48 @@ impl Exists {
     }
 }
 
+/// Where the files of a run lie until all of them are written.
+const UNFINISHED: &str = ".unfinished";
+
 /// A folder of results.
+///
+/// The files of a run appear together: they are written aside and moved in place by [`RunFolder::finish`], so a run that
+/// fails leaves the files of the one before as they were.
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     folder: PathBuf,
     manifest: Manifest,
     /// What the manifest says of the run besides its files.
     info: Map<String, Value>,
+    written: Vec<PartInfo>,
 }
 
 impl RunFolder {
     /// Makes the folder, refuses to replace `files` unless `fresh`, and proves that it can be written.
     pub(crate) fn open(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
         fs::create_folder(folder)?;
-        if let Some(file) = files.iter().find(|f| folder.join(f).exists()).filter(|_| !fresh) {
-            return Err(Exists { path: folder.join(file) }.into());
+        for path in files.iter().map(|file| folder.join(file)).filter(|path| path.exists()) {
+            if !fresh {
+                return Err(Exists { path }.into());
+            }
+            if !path.is_file() {
+                bail!("{}: expected a file to replace, got something else", path.display());
+            }
         }
-        // Made and dropped: a folder that cannot be written fails now, not after hours.
-        drop(fs::AtomicFile::create(&folder.join("manifest.jsonl"))?);
-        let manifest = Manifest::open(folder)?;
-        Ok(Self { folder: folder.to_owned(), manifest, info: Map::new() })
+        if fresh && Manifest::open(folder).is_err() {
+            // A manifest that cannot be read lists nothing worth keeping.
+            std::fs::remove_file(folder.join(MANIFEST)).with_context(|| format!("removing {MANIFEST}"))?;
+        }
+        let run = Self {
+            folder: folder.to_owned(),
+            manifest: Manifest::open(folder)?,
+            info: Map::new(),
+            written: Vec::new(),
+        };
+        // Left by a run that was killed; and a folder that cannot be written fails now, not after hours.
+        run.clear();
+        fs::create_folder(&folder.join(UNFINISHED))?;
+        Ok(run)
     }
 
     /// Adds to what the manifest says of the run.
@@ -55,18 +80,42 @@ impl RunFolder {
         self.info.insert(key.to_owned(), value);
     }
 
-    /// Writes one table and lists it.
-    pub(crate) fn write<R: Record>(&mut self, file: &str, rows: &[R], provenance: &Provenance) -> Result<PartInfo> {
-        let part = write_table(&self.folder.join(file), rows, provenance)?;
-        self.manifest.append(part.clone(), self.info.clone())?;
-        Ok(part)
+    /// Writes one table aside.
+    pub(crate) fn write<R: Record>(&mut self, file: &str, rows: &[R], provenance: &Provenance) -> Result<()> {
+        self.written.push(write_table(&self.folder.join(UNFINISHED).join(file), rows, provenance)?);
+        Ok(())
+    }
+
+    /// Moves all files in place and lists them.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        for part in &self.written {
+            let (from, to) = (self.folder.join(UNFINISHED).join(&part.file), self.folder.join(&part.file));
+            std::fs::rename(&from, &to).with_context(|| format!("moving {} in place", to.display()))?;
+        }
+        for part in std::mem::take(&mut self.written) {
+            self.manifest.append(part, self.info.clone())?;
+        }
+        Ok(())
+    }
+
+    fn clear(&self) {
+        // Nothing depends on it: what could not be removed is removed by the next run.
+        let _ = std::fs::remove_dir_all(self.folder.join(UNFINISHED));
+    }
+}
+
+impl Drop for RunFolder {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
 /// The file and folder parts of a path to one output file.
 pub(crate) fn split(path: &Path) -> Result<(PathBuf, String)> {
     let name = path.file_name().and_then(|n| n.to_str());
-    let name = name.ok_or_else(|| anyhow::anyhow!("--out {}: expected a file name", path.display()))?;
+    let name = name.filter(|n| n.ends_with(".parquet") && n.len() <= 200);
+    let name =
+        name.ok_or_else(|| anyhow::anyhow!("--out {}: expected a file name that ends in .parquet", path.display()))?;
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),

@@ -26,10 +26,9 @@ pub(crate) fn logging(verbose: u8) {
 /// Fixes the number of threads before any starts; returns it.
 ///
 /// The tensor library counts the cores anew at each product unless it is told, so it is told.
-pub(crate) fn threads(wanted: Option<usize>) -> Result<usize> {
+pub(crate) fn threads(wanted: Option<u16>) -> Result<usize> {
     let n = match wanted {
-        Some(0) => anyhow::bail!("--threads: expected at least 1, got 0"),
-        Some(n) => n,
+        Some(n) => usize::from(n),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use epikv_model::Model;
 use epikv_model::cache::{Capacity, Scope};
-use epikv_model::sampler::{RandomStream, Sampling};
+use epikv_model::sampler::{RandomStream, Sampling, stream_number};
 use epikv_model::session::{Finish, FinishedRow, RowSpec, Session};
 use epikv_schemas::{Provenance, Trace, TraceTiming};
 use epikv_tasks::import::{ImportContext, import_traces};
@@ -22,8 +22,13 @@ use crate::{progress, setup};
 pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     check(args)?;
     let (folder, file) = split(&args.out)?;
+    let input_path = args.problems.as_ref().or(args.import.as_ref());
+    if input_path.is_some_and(|path| path.canonicalize().ok().is_some_and(|p| args.out.canonicalize().ok() == Some(p)))
+    {
+        bail!("--out {}: expected another file than the input", args.out.display());
+    }
     let timings_file = timings_name(&file);
-    let mut run = RunFolder::open(&folder, &[&file], args.model.fresh)?;
+    let mut run = RunFolder::open(&folder, &[&file, &timings_file], args.model.fresh)?;
     let threads = setup::threads(args.model.threads)?;
     let options = prompt_options(args);
     let (traces, timings, failures, model) = match (&args.problems, &args.import) {
@@ -63,6 +68,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     if !timings.is_empty() {
         run.write(&timings_file, &timings, &provenance)?;
     }
+    run.finish()?;
     summarise(args, &traces, &failures)?;
     Ok(if failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
@@ -74,9 +80,6 @@ fn check(args: &TraceArgs) -> Result<()> {
             args.temperature,
             args.top_p
         );
-    }
-    if args.samples == 0 || args.max_new == 0 || args.model.batch == 0 {
-        bail!("--samples, --max-new and --batch: expected at least 1, got 0");
     }
     Ok(())
 }
@@ -184,7 +187,7 @@ fn sampling(args: &TraceArgs, plan: &Planned<'_>) -> Sampling {
     if args.temperature == 0.0 {
         return Sampling::Greedy;
     }
-    let problem = epikv_labeler::filler::trace_number(&plan.problem.id);
+    let problem = stream_number(&plan.problem.id);
     let stream = RandomStream { seed: args.model.seed, problem, sample: plan.sample };
     Sampling::TopP { temperature: args.temperature, top_p: args.top_p, stream }
 }

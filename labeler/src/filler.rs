@@ -107,12 +107,6 @@ fn draw(ids: &[u32], u: f64) -> u32 {
     ids[((u * ids.len() as f64) as usize).min(ids.len() - 1)]
 }
 
-/// A stable number of a trace, for random streams.
-pub fn trace_number(trace_id: &str) -> u64 {
-    let digest = Sha256::digest(trace_id.as_bytes());
-    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
-}
-
 /// Sha256 over filler ids, each as four little-endian bytes, in hexadecimal.
 pub fn ids_sha256(ids: &[u32]) -> String {
     let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();

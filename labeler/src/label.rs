@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use epikv_grader::Mode;
 use epikv_model::Model;
+use epikv_model::sampler::stream_number;
 use epikv_model::session::{Finish, Ledger};
 use epikv_schemas::{LabelTiming, LabelToken, LabelTrace, LabelWindow, Trace};
 
 use crate::config::{AnswerKind, Config, Mapping};
 use crate::error::{Error, Result};
-use crate::filler::{FillerSource, ids_sha256, trace_number};
+use crate::filler::{FillerSource, ids_sha256};
 use crate::job::{Job, Unusable};
 use crate::naive::{Regenerated, regenerate};
 use crate::outcome::{Outcome, answer_in};
@@ -108,7 +109,7 @@ pub fn label(model: &Model, traces: &[Trace], config: &Config, watch: &mut dyn F
         .enumerate()
         .filter(|(_, job)| job.unusable.is_none() || (config.include_unusable && job.reference().is_some()))
         .flat_map(|(i, job)| {
-            let number = trace_number(&job.trace.trace_id);
+            let number = stream_number(&job.trace.trace_id);
             let grid = windows(job.first, job.context.len(), config.window, config.stride);
             let filler = &filler;
             grid.into_iter().enumerate().map(move |(window, span)| {

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// So every position of `from..boundary` is covered, interior ones by `width / stride` windows, and the last window may be
 /// short. Empty where there is no reasoning.
 pub fn windows(from: usize, boundary: usize, width: usize, stride: usize) -> Vec<Range<usize>> {
-    (from..boundary).step_by(stride).map(|start| start..boundary.min(start + width)).collect()
+    (from..boundary).step_by(stride).map(|start| start..boundary.min(start.saturating_add(width))).collect()
 }
 
 #[cfg(test)]
@@ -21,6 +21,7 @@ mod tests {
         assert_eq!(windows(10, 60, 32, 16), [10..42, 26..58, 42..60, 58..60]);
         assert_eq!(windows(10, 15, 32, 16), [Range { start: 10, end: 15 }], "shorter than one window");
         assert!(windows(10, 10, 32, 16).is_empty(), "no reasoning");
+        assert_eq!(windows(1, 4, usize::MAX, usize::MAX), [Range { start: 1, end: 4 }], "wider than anything");
     }
 
     proptest! {

@@ -31,7 +31,7 @@ const PARTS: [(&str, &str); 3] = [("prompt", "#d9d9d9"), ("reasoning", "#f0e442"
 /// The SVG element.
 pub(crate) fn figure(trace: &Trace, checked: &Checked<'_>) -> String {
     let mut figure = Figure { n_tokens: checked.n_tokens, top: GAP, body: String::new() };
-    figure.label("parts");
+    figure.label("prompt, reasoning, answer");
     for ((name, fill), span) in PARTS.into_iter().zip(&checked.parts) {
         figure.bar(span, fill, &format!("{name}: {}..{}", span.start, span.end));
     }
@@ -85,10 +85,10 @@ impl Figure {
         self.push(format_args!("<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">{}</text>", LEFT - 8.0, Escaped(word)));
     }
 
-    /// A bar over a span, at least one unit wide; `tooltip` is HTML.
+    /// A bar over a span, one unit short of it so that neighbours stay apart; `tooltip` is HTML.
     fn bar(&mut self, span: &Range<usize>, fill: &str, tooltip: &str) {
         let (x, y) = (self.x(span.start), self.top);
-        let width = (self.x(span.end) - x).max(1.0);
+        let width = (self.x(span.end) - x - 1.0).max(1.0);
         self.push(format_args!(
             "<rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{BAR}\" fill=\"{fill}\"><title>{tooltip}</title></rect>"
         ));

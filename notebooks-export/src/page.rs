@@ -110,8 +110,8 @@ mod tests {
         }
         assert!(page.contains("<dt>windows that flip the answer</dt><dd>2 of 4 decided, 6 in all</dd>"));
         assert!(page.contains(">needed (known)</text>") && page.contains("needed by the answer: 30..32"));
-        // Positions are to scale: 20 of 160 tokens from the left edge at 175, in 810 units.
-        assert!(page.contains("x=\"276.25\"") && page.contains("width=\"162.00\""));
+        // To scale: 20 of 160 tokens from the left edge at 175, in 810 units; a bar is one unit short of its 32 tokens.
+        assert!(page.contains("x=\"276.25\"") && page.contains("width=\"161.00\""));
     }
 
     #[test]

@@ -23,12 +23,12 @@ All files are Parquet: zstd level 3, data pages V1, byte stream split for floats
 dictionaries for short text, statistics and page index except for free text, rows sorted by the key named below, row
 groups of at most 131072 rows (1024 traces) that end where the first key column changes. Undefined is null, never NaN.
 
-`epi.schema` in the key-value metadata names the table and its version, `name/major.minor`. A reader takes columns that
-an older minor version lacks as null, ignores columns that a newer one added, and refuses another major version. The
-other `epi.` keys hold one JSON value each: the tool, model, run and inputs that made the file. Data files hold only what
+The `epi.` keys of the key-value metadata hold one JSON value each: the tool, model, run and inputs that made the file, and
+under `epi.schema` the table and its version as a JSON string, `name/major.minor`. A reader takes columns that an older minor
+version lacks as null, ignores columns that a newer one added, and refuses another major version. Data files hold only what
 determines their values, so that the same command gives the same bytes; `*_timings` files hold what differs from run to
-run, and `manifest.jsonl` has one JSON line for each finished file: `file`, `rows`, `sha256`, `bytes` and notes of the
-run.
+run, and `manifest.jsonl` gets one JSON line each time a file is finished: `file`, `rows`, `sha256`, `bytes` and notes of the
+run. Where a file was made more than once its last line counts.
 ";
 
 /// All tables as one Markdown page, which is `docs/files.md`.

@@ -255,7 +255,7 @@ fn io_hint(kind: io::ErrorKind) -> Option<String> {
             "check the permissions, or choose another place with --out"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "free some space and run again: what was finished before is kept"
+            "free some space and run again; files that were there before are as they were"
         }
         _ => return None,
     };

@@ -108,6 +108,29 @@ fn results_are_not_replaced_unasked() {
 }
 
 #[test]
+fn traces_of_another_tokenizer_are_refused() {
+    let place = Place::new();
+    place.traces();
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/model/gguf/llama-r1-q8_0.gguf");
+    place.epikv(&["label", "--traces", "traces.parquet", "--out", "l", "--quiet", "--model", model]).refused(&[
+        "traces.parquet",
+        "another vocabulary",
+        "expected tokenizer",
+    ]);
+}
+
+#[test]
+fn the_input_is_not_overwritten() {
+    let place = Place::new();
+    place.traces();
+    let run = ["trace", "--problems", "traces.parquet", "--out", "traces.parquet", "--fresh", "--quiet"];
+    place.epikv(&run).refused(&["another file than the input"]);
+    place
+        .epikv(&["trace", "--problems", "problems.jsonl", "--out", "manifest.jsonl", "--fresh"])
+        .refused(&[".parquet"]);
+}
+
+#[test]
 fn an_output_folder_that_cannot_be_made() {
     let place = Place::new();
     place.problems();
@@ -131,6 +154,8 @@ fn settings_outside_their_range() {
     place.traces();
     let label = ["label", "--traces", "traces.parquet", "--out", "l"];
     place.epikv(&[&label[..], &["--stride", "64"]].concat()).refused(&["--stride", "32"]);
-    place.epikv(&[&label[..], &["--batch", "0"]].concat()).refused(&["--batch"]);
+    assert_eq!(place.epikv(&[&label[..], &["--batch", "0"]].concat()).code(), 2);
+    assert_eq!(place.epikv(&[&label[..], &["--threads", "100000"]].concat()).code(), 2);
+    place.epikv(&[&label[..], &["--window", "18446744073709551615", "--max-new", "4"]].concat()).ok();
     trace(&place, &["--problems", "problems.jsonl", "--temperature=-1"]).refused(&["--temperature"]);
 }

@@ -9,7 +9,7 @@ use crate::cache::{Capacity, RowCache, Scope};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::linear::{Linear, WeightFormat};
-use crate::ops::{gated, rms_norm, rotate};
+use crate::ops::{gated, rms_norm, rotate, with_f32};
 use crate::rope::Rope;
 use crate::source::{TensorSource, check};
 use crate::taps::{ProbePlan, TapPoint, Taps};
@@ -84,6 +84,9 @@ impl Decoder {
             .collect::<Result<Vec<_>>>()?;
         let embedding = load("model.embed_tokens.weight")?;
         let head = if config.tie_word_embeddings { embedding.clone() } else { load("lm_head.weight")? };
+        if config.tie_word_embeddings && source.shapes().iter().any(|(name, _)| name == "lm_head.weight") {
+            check_tied(source, &embedding)?;
+        }
         Ok(Self {
             device: device.clone(),
             embedding: embedding.to_device(device)?,
@@ -232,6 +235,20 @@ impl Decoder {
             scale: (1.0 / (self.config.head_dim as f64).sqrt()) as f32,
         }
     }
+}
+
+/// A tied model may store its head as well, but not another one: which of the two was trained is not ours to guess.
+fn check_tied(source: &dyn TensorSource, embedding: &Tensor) -> Result<()> {
+    let head = source.load("lm_head.weight")?;
+    if head.dims() == embedding.dims() && with_f32(&head, |head| with_f32(embedding, |embedding| head == embedding))?? {
+        return Ok(());
+    }
+    Err(Error::Config {
+        path: source.place().to_owned(),
+        field: "tie_word_embeddings".to_owned(),
+        expected: "false, since lm_head.weight differs from the embedding".to_owned(),
+        got: "true".to_owned(),
+    })
 }
 
 /// First token and number of tokens of each row.

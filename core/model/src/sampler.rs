@@ -2,6 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
+use sha2::{Digest, Sha256};
 
 /// How tokens are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -42,6 +43,12 @@ impl RandomStream {
         rng.set_word_pos(2 * step as u128);
         (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
+}
+
+/// A stable number of a name, for [`RandomStream::problem`].
+pub fn stream_number(name: &str) -> u64 {
+    let digest = Sha256::digest(name.as_bytes());
+    u64::from_le_bytes(std::array::from_fn(|i| digest[i]))
 }
 
 /// A chosen token.

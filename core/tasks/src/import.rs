@@ -100,9 +100,16 @@ fn tokens(row: &Row, problem: &Problem, context: &ImportContext<'_>) -> Result<(
 fn sampling(row: &Row) -> Result<Sampling> {
     let absent = Sampling::default();
     Ok(Sampling {
-        sample: row.count(&["sample"])?.map_or(absent.sample, |sample| sample as u32),
+        sample: match row.count(&["sample"])? {
+            Some(sample) => u32::try_from(sample)
+                .map_err(|_| row.error(format!("a sample of at most {}", u32::MAX), sample.to_string()))?,
+            None => absent.sample,
+        },
         seed: row.count(&["seed"])?.map_or(absent.seed, |seed| seed as u64),
-        temperature: row.number(&["temperature"])?.map_or(absent.temperature, |value| value as f32),
+        temperature: match row.number(&["temperature"])? {
+            Some(t) if t < 0.0 => return Err(row.error("a temperature of at least 0".to_owned(), t.to_string())),
+            given => given.map_or(absent.temperature, |value| value as f32),
+        },
         top_p: row.number(&["top_p"])?.map_or(absent.top_p, |value| value as f32),
     })
 }

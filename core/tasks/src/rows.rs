@@ -165,7 +165,8 @@ impl Row {
     }
 }
 
-/// Text of a string or number. Whole numbers lose their point: SVAMP writes `145.0` for 145.
+/// Text of a string or number. Whole numbers lose their point: SVAMP writes `145.0` for 145. Numbers too large for a float
+/// to hold exactly are refused: they must be written as text.
 pub(crate) fn scalar(value: &Value) -> Option<String> {
     /// Whole floats up to here are exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -175,6 +176,8 @@ pub(crate) fn scalar(value: &Value) -> Option<String> {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
                 Some(format!("{float:.0}"))
             }
+            // Its digits are already lost.
+            Some(float) if number.is_f64() && float.abs() >= EXACT => None,
             _ => Some(number.to_string()),
         },
         _ => None,

@@ -114,7 +114,7 @@ impl Row {
             Some(Finish::Eos)
         } else if self.generated.len() >= self.spec.max_new {
             Some(Finish::Length)
-        } else if position + 1 > max_positions {
+        } else if position + 1 >= max_positions {
             Some(Finish::Context)
         } else {
             None

@@ -84,7 +84,10 @@ fn hugging_face(trainer: &Trainer) -> Vec<(String, Vec<usize>, Vec<f32>)> {
         let elements = parameter.of(trainer.weights());
         let mut whole = |name: String| all.push((name, parameter.shape.clone(), elements.to_vec()));
         let Some((layer, part)) = parameter.name.strip_prefix("layers.").and_then(|rest| rest.split_once('.')) else {
-            whole(if parameter.name == "embedding" { "model.embed_tokens.weight" } else { "model.norm.weight" }.to_owned());
+            whole(
+                if parameter.name == "embedding" { "model.embed_tokens.weight" } else { "model.norm.weight" }
+                    .to_owned(),
+            );
             continue;
         };
         let name = |part: &str| format!("model.layers.{layer}.{part}.weight");

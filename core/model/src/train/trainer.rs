@@ -134,13 +134,8 @@ impl Trainer {
             gradient.iter_mut().zip(part).for_each(|(sum, g)| *sum += g);
             score.add(&part_score);
         }
-        let gradient_norm = self.optimiser.update(
-            &self.layout,
-            &mut self.weights,
-            &gradient,
-            learning_rate,
-            &self.options.optimiser,
-        );
+        let gradient_norm =
+            self.optimiser.update(&self.layout, &mut self.weights, &gradient, learning_rate, &self.options.optimiser);
         Ok(StepReport { score, gradient_norm })
     }
 

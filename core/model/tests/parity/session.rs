@@ -123,7 +123,7 @@ fn the_context_and_the_stop_id_end_a_row() {
             break row;
         }
     };
-    assert_eq!((row.finish, n_context + row.generated.len()), (Finish::Context, 201), "the last token is never fed");
+    assert_eq!((row.finish, n_context + row.generated.len()), (Finish::Context, 200), "the context is full");
 
     let first = with_drafts(&decoder, 3, Sampling::Greedy, &[]).generated[0];
     let mut session = Session::new(&decoder);

@@ -104,10 +104,11 @@ fn tokenizer_and_template_give_the_ids_of_the_table() {
         assert_eq!(tokenizer.encode(&text, false).unwrap(), ids);
         let split = find_spans(&tokenizer, &ids, n_prompt).unwrap();
         assert_eq!(split.spans.kind, BoundaryKind::ThinkEnd);
-        let found = epikv_grader::extract(&split.answer_text(), Mode::Strict).unwrap();
+        let answer = split.answer_text();
+        let found = epikv_grader::extract(&answer, Mode::Strict).unwrap();
         assert_eq!(found.answer.trim(), row.gold.as_deref().unwrap());
         let verdict = epikv_grader::compare(&found.answer, &row.gold.unwrap(), Mode::Strict);
-        assert!(verdict.is_same(), "{verdict:?}");
+        assert!(verdict.verdict.is_same(), "{verdict:?}");
     }
 }
 

@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::chain::Operation;
 use super::problem::TinyProblem;
 use super::vocabulary::{
-    BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, TIMES, WAIT, YES,
-    digit, letter,
+    BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, TIMES, WAIT, YES, digit, letter,
 };
 
 /// How a value is mentioned.
