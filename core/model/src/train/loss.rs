@@ -60,7 +60,9 @@ pub(super) fn cross_entropy(
         let likelihood = f64::from(row[target]);
         let log = if likelihood > 1e-30 { likelihood.ln() } else { at_target };
         row[target] -= 1.0;
-        row.iter_mut().for_each(|v| *v *= scale * weight);
+        for v in row.iter_mut() {
+            *v *= scale * weight;
+        }
         score.loss -= f64::from(weight) * log;
         score.weight += f64::from(weight);
         score.n_tokens += 1;

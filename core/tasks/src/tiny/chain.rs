@@ -3,7 +3,8 @@
 use super::draws::Draws;
 use super::vocabulary;
 
-/// Factors that make no two values one, modulo 10.
+/// Factors that make no two values one, modulo 10. As a product takes the earlier value, every operation can be undone and
+/// no rule runs into a constant.
 const FACTORS: [u8; 3] = [3, 7, 9];
 
 /// Values in a row that are equal, at most.
@@ -40,7 +41,7 @@ impl Sign {
 pub enum Operation {
     /// Both, added or subtracted.
     Combine(Sign),
-    /// The last one, multiplied by a constant.
+    /// The earlier one, multiplied by a constant.
     Multiply(u8),
 }
 
@@ -48,13 +49,13 @@ impl Operation {
     pub(super) fn apply(self, before: u8, last: u8) -> u8 {
         match self {
             Self::Combine(sign) => sign.apply(before, last),
-            Self::Multiply(factor) => last * factor % 10,
+            Self::Multiply(factor) => before * factor % 10,
         }
     }
 }
 
 /// A rule: one to three operations, all different, so that the next one follows from the last.
-pub(super) fn draw_rule(draws: &mut Draws) -> Vec<Operation> {
+fn draw_rule(draws: &mut Draws) -> Vec<Operation> {
     let (plus, minus) = (Operation::Combine(Sign::Plus), Operation::Combine(Sign::Minus));
     let times = Operation::Multiply(draws.pick(&FACTORS));
     let n = draws.between(1, 3);
@@ -66,17 +67,18 @@ pub(super) fn draw_rule(draws: &mut Draws) -> Vec<Operation> {
     }
 }
 
-/// Two start values and `n_derived` more, without long constant runs.
-pub(super) fn draw_values(draws: &mut Draws, rule: &[Operation], n_derived: usize) -> Vec<u8> {
+/// A rule, two start values and `n_derived` more, without long constant runs.
+pub(super) fn draw_chain(draws: &mut Draws, n_derived: usize) -> (Vec<Operation>, Vec<u8>) {
     loop {
+        let rule = draw_rule(draws);
         let mut values = vec![draws.below(10) as u8, draws.below(10) as u8];
         for operation in rule.iter().cycle().take(n_derived) {
             let [.., before, last] = values.as_slice() else { unreachable!("starts with two values") };
             values.push(operation.apply(*before, *last));
         }
-        let few = values[2..].iter().filter(|&&v| v == 0 || v == 5).count() * 2 > n_derived.max(4);
-        if !few && values.chunk_by(|a, b| a == b).all(|run| run.len() <= LONGEST_RUN) {
-            return values;
+        let n_dull = values[2..].iter().filter(|&&v| v == 0 || v == 5).count();
+        if n_dull * 2 <= n_derived.max(4) && values.chunk_by(|a, b| a == b).all(|run| run.len() <= LONGEST_RUN) {
+            return (rule, values);
         }
     }
 }

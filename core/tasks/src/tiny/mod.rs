@@ -5,7 +5,7 @@
 //! ```
 //!
 //! gives two start values and a rule. Each next letter is the previous two combined by the rule's operations in turn,
-//! modulo 10 (`* 3` takes the previous one alone), up to the letter before the question mark. Letters behind `wait` are
+//! modulo 10 (`* 3` takes the earlier of them alone), up to the letter before the question mark. Letters behind `wait` are
 //! checked again when they are done. The trace and the answer are
 //!
 //! ```text

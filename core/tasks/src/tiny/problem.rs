@@ -1,6 +1,6 @@
 //! One problem: drawn, written as text and tokens, and solved.
 
-use super::chain::{Operation, Sign, draw_rule, draw_values};
+use super::chain::{Operation, Sign, draw_chain};
 use super::draws::Draws;
 use super::level::Level;
 use super::vocabulary::{self, N_LETTERS};
@@ -47,8 +47,7 @@ impl TinyProblem {
                 break (n_derived, n_checked);
             }
         };
-        let rule = draw_rule(&mut draws);
-        let values = draw_values(&mut draws, &rule, n_derived);
+        let (rule, values) = draw_chain(&mut draws, n_derived);
         let derived: Vec<usize> = (2..values.len()).collect();
         let mut checked = draws.choose(n_checked, &derived);
         checked.sort_unstable();

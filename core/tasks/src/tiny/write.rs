@@ -114,7 +114,7 @@ impl Solution {
         let operation = problem.operation(index);
         let (first, sign, second) = match operation {
             Operation::Combine(sign) => (index - 2, sign.token(), Some(index - 1)),
-            Operation::Multiply(_) => (index - 1, TIMES, None),
+            Operation::Multiply(_) => (index - 2, TIMES, None),
         };
         let factor = match operation {
             Operation::Multiply(factor) => digit(factor),

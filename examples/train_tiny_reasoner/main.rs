@@ -8,6 +8,8 @@
 //! that every command takes as `--model`. Batch `n` is a function of seed and step alone, so a run that was stopped goes
 //! on exactly where it was; phases that it has not reached yet may be changed meanwhile.
 
+mod recipe;
+
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,143 +18,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use epikv_model::Device;
 use epikv_model::cache::{Capacity, Scope};
-use epikv_model::config::{Architecture, ModelConfig, RopeScaling};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
-use epikv_model::sampler::{RandomStream, Sampling};
+use epikv_model::sampler::Sampling;
 use epikv_model::session::{RowSpec, Session};
-use epikv_model::train::{AdamWOptions, Checkpoint, Example, Score, Trainer, TrainerOptions, export_folder};
+use epikv_model::train::{Checkpoint, Example, Score, Trainer, export_folder};
 use epikv_tasks::tiny::lesson::Lesson;
 use epikv_tasks::tiny::{Level, TinyProblem, vocabulary, write_tokenizer};
-use serde::Deserialize;
+
+use crate::recipe::Recipe;
 
 /// Seed of the problems that are only ever evaluated on.
 const HELD_OUT_SEED: u64 = 1_000_003;
 
 /// Steps between lines of the curve.
 const STEPS_A_LINE: usize = 20;
-
-/// The whole recipe.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Recipe {
-    seed: u64,
-    n_threads: usize,
-    rows_a_part: usize,
-    answer_weight: f32,
-    weight_decay: f32,
-    minutes_a_checkpoint: f64,
-    /// Held-out problems of each kind of evaluation: teacher-forced, and written by the model itself.
-    n_scored: usize,
-    n_generated: usize,
-    minutes_an_evaluation: f64,
-    model: Shape,
-    phase: Vec<Phase>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shape {
-    hidden_size: usize,
-    intermediate_size: usize,
-    n_heads: usize,
-    n_kv_heads: usize,
-    head_dim: usize,
-    rope_theta: f64,
-    max_positions: usize,
-}
-
-/// A stretch of training with one depth and one mixture of lessons.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Phase {
-    name: String,
-    n_layers: usize,
-    n_steps: usize,
-    /// Tokens of a batch, about.
-    batch_tokens: usize,
-    /// Lessons and their shares of the sequences.
-    lessons: Vec<(String, f64)>,
-    /// Learning rate at its beginning and at its end, joined by half a cosine.
-    rates: (f64, f64),
-    warm_up: usize,
-    /// Level that is evaluated.
-    evaluate: Option<String>,
-}
-
-impl Phase {
-    fn learning_rate(&self, step: usize) -> f64 {
-        let (from, to) = self.rates;
-        let through = step as f64 / self.n_steps.max(1) as f64;
-        let rate = to + (from - to) * 0.5 * (1.0 + (std::f64::consts::PI * through).cos());
-        rate * ((step + 1) as f64 / self.warm_up.max(1) as f64).min(1.0)
-    }
-
-    /// Sequences of step `step`, until there are enough tokens.
-    fn batch(&self, recipe: &Recipe, step: usize) -> Result<Vec<Example>> {
-        const MOST_SEQUENCES: u64 = 1 << 12;
-        let total: f64 = self.lessons.iter().map(|(_, share)| share).sum();
-        let (mut batch, mut n_tokens, mut n) = (Vec::new(), 0, 0);
-        while n_tokens < self.batch_tokens {
-            let index = step as u64 * MOST_SEQUENCES + n;
-            let mut u = RandomStream { seed: recipe.seed, problem: index, sample: 200 }.uniform(0) * total;
-            let lesson = self.lessons.iter().find(|(_, share)| {
-                u -= share;
-                u < 0.0
-            });
-            let (name, _) = lesson.or(self.lessons.last()).context("a phase without lessons")?;
-            let lesson = Lesson::from_name(name).with_context(|| format!("unknown lesson {name}"))?;
-            let (tokens, weights) = lesson.sequence(recipe.seed, index, recipe.answer_weight);
-            n_tokens += tokens.len();
-            batch.push(Example { tokens, weights });
-            n += 1;
-        }
-        Ok(batch)
-    }
-}
-
-impl Recipe {
-    fn config(&self, n_layers: usize) -> ModelConfig {
-        let shape = &self.model;
-        ModelConfig {
-            architecture: Architecture::Llama,
-            vocab_size: vocabulary::TOKENS.len(),
-            hidden_size: shape.hidden_size,
-            n_layers,
-            n_heads: shape.n_heads,
-            n_kv_heads: shape.n_kv_heads,
-            head_dim: shape.head_dim,
-            intermediate_size: shape.intermediate_size,
-            rms_norm_eps: 1e-5,
-            tie_word_embeddings: true,
-            qkv_bias: false,
-            out_bias: false,
-            mlp_bias: false,
-            qk_norm: false,
-            rope_theta: shape.rope_theta,
-            rope_scaling: RopeScaling::Default,
-            max_positions: shape.max_positions,
-            bos_id: Some(vocabulary::BOS),
-            eos_ids: vec![vocabulary::EOS],
-            pad_id: Some(vocabulary::PAD),
-        }
-    }
-
-    fn options(&self) -> TrainerOptions {
-        let optimiser = AdamWOptions { weight_decay: self.weight_decay, ..AdamWOptions::default() };
-        TrainerOptions { n_threads: self.n_threads, rows_a_part: self.rows_a_part, optimiser }
-    }
-
-    /// The phase that a step belongs to, and how many steps of it came before.
-    fn phase(&self, step: usize) -> Option<(&Phase, usize)> {
-        let mut first = 0;
-        self.phase.iter().find_map(|phase| {
-            let within = step - first;
-            first += phase.n_steps;
-            (step < first).then_some((phase, within))
-        })
-    }
-}
 
 /// A run: the recipe, the model and the folder.
 struct Run {
