@@ -23,7 +23,7 @@ pub(crate) fn with_config_file(args: Vec<OsString>) -> Result<Vec<OsString>> {
             toml::Value::Boolean(false) => {}
             toml::Value::String(text) => from_file.extend([flag.into(), text.into()]),
             toml::Value::Integer(_) | toml::Value::Float(_) => {
-                from_file.extend([flag.into(), value.to_string().into()])
+                from_file.extend([flag.into(), value.to_string().into()]);
             }
             toml::Value::Array(items) => {
                 let items: Vec<String> =

@@ -27,7 +27,7 @@ pub(crate) struct Exists {
 
 impl Exists {
     pub(crate) fn hint(&self) -> String {
-        "--fresh replaces it, another --out keeps it".to_owned()
+        format!("--fresh replaces it, another --out keeps {}", self.path.display())
     }
 }
 

@@ -13,13 +13,13 @@ use crate::output::Done;
 pub(crate) fn run(args: &SchemaArgs) -> Result<Done> {
     let tables: Vec<_> = match &args.table {
         None => registry().to_vec(),
-        Some(name) => match registry().iter().find(|t| t.name == name) {
-            Some(table) => vec![*table],
-            None => {
+        Some(name) => {
+            let Some(table) = registry().iter().find(|t| t.name == name) else {
                 let known: Vec<_> = registry().iter().map(|t| t.name).collect();
                 bail!("unknown table {name:?}: expected one of {}", known.join(", "))
-            }
-        },
+            };
+            vec![*table]
+        }
     };
     let text = if args.markdown {
         page()

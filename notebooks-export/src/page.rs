@@ -57,7 +57,9 @@ impl<'r> Checked<'r> {
             };
             by_outcome[outcome].push((window, span("window", window.start, i64::from(window.end))?));
         }
-        by_outcome.iter_mut().for_each(|list| list.sort_by_key(|(window, span)| (span.start, window.window)));
+        for list in &mut by_outcome {
+            list.sort_by_key(|(window, span)| (span.start, window.window));
+        }
         Ok(Self { n_tokens, parts, gold_spans, by_outcome })
     }
 }

@@ -20,8 +20,9 @@ fn an_unknown_model() {
 #[test]
 fn a_broken_line_17() {
     let place = Place::new();
-    let mut text: String =
-        (1..=20).map(|i| format!("{{\"id\": \"p{i}\", \"problem\": \"?\", \"answer\": \"1\"}}\n")).collect();
+    let mut text: String = (1..=20).fold(String::new(), |text, i| {
+        text + &format!("{{\"id\": \"p{i}\", \"problem\": \"?\", \"answer\": \"1\"}}\n")
+    });
     text = text.replace("{\"id\": \"p17\", ", "{\"id\": \"p17\" ");
     place.write("problems.jsonl", text);
     trace(&place, &["--problems", "problems.jsonl"]).refused(&["problems.jsonl", "17"]);

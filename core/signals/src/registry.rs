@@ -43,6 +43,9 @@ pub fn find(name: &str) -> Result<&'static SignalRow> {
     })
 }
 
+/// A signal with the layer it reads; `None` where it reads the model as a whole.
+pub type LayerSignal = (Option<usize>, Box<dyn Signal>);
+
 impl SignalRow {
     /// The signal at one layer.
     ///
@@ -70,7 +73,7 @@ impl SignalRow {
     ///
     /// # Errors
     /// If the model is too shallow for it.
-    pub fn all(&self, n_layers: usize) -> Result<Vec<(Option<usize>, Box<dyn Signal>)>> {
+    pub fn all(&self, n_layers: usize) -> Result<Vec<LayerSignal>> {
         match self.build {
             Build::PerLayer(build) => (0..n_layers).map(|layer| Ok((Some(layer), build(layer, n_layers)?))).collect(),
             Build::PerModel(build) => Ok(vec![(None, build(n_layers)?)]),
