@@ -42,5 +42,5 @@ pub use epikv::Epikv;
 pub use error::{Error, Result};
 pub use hs_l2::HsL2;
 pub use layers::{REFERENCE_LAYERS, map_layer};
-pub use registry::{Build, SIGNALS, SignalRow, find};
+pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};
 pub use signal::{Signal, SignalSpec};

@@ -19,7 +19,7 @@
 //! to the letter.
 //!
 //! [`TinyProblem::generate`] is a function of level, seed and number alone. [`vocabulary`] is the table of tokens,
-//! [`tokenizer_files`] the same as files, [`lesson`] what a model is trained on.
+//! `tokenizer_files` the same as files, [`lesson`] what a model is trained on.
 
 mod chain;
 mod draws;
