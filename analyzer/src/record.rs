@@ -79,7 +79,9 @@ pub fn record(decoder: &Decoder, trace: &Trace, signals: &[&SignalRow], options:
         let mut to = n.min(from + options.chunk.get());
         if options.window_from == WindowFrom::Decode {
             if from == n_prompt {
-                running.iter_mut().for_each(|signal| signal.reset());
+                for signal in &mut running {
+                    signal.reset();
+                }
             } else if from < n_prompt {
                 to = to.min(n_prompt);
             }
@@ -95,8 +97,11 @@ pub fn record(decoder: &Decoder, trace: &Trace, signals: &[&SignalRow], options:
     Ok(Recording { trace_id: trace.trace_id.clone(), token_ids, columns })
 }
 
+/// Signals under way, one a column.
+type Running = Vec<Box<dyn Signal>>;
+
 /// An empty column and a fresh signal for each signal and layer.
-fn build(signals: &[&SignalRow], n_layers: usize, n: usize) -> Result<(Vec<Column>, Vec<Box<dyn Signal>>)> {
+fn build(signals: &[&SignalRow], n_layers: usize, n: usize) -> Result<(Vec<Column>, Running)> {
     let (mut columns, mut running) = (Vec::new(), Vec::new());
     for row in signals {
         for (layer, signal) in row.all(n_layers)? {

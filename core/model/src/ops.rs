@@ -1,6 +1,6 @@
 //! The operations between linear layers: our kernels on the CPU, the tensor library elsewhere.
 //!
-//! [`reference`] holds the same operations by the tensor library alone; it is what runs on other devices and what the
+//! [`mod@reference`] holds the same operations by the tensor library alone; it is what runs on other devices and what the
 //! kernels are tested against.
 
 use candle_core::{CpuStorage, DType, Storage, Tensor};
