@@ -146,3 +146,46 @@ fn visible(cache: &RowCache, layer: usize, shape: AttentionShape) -> Result<(Ten
         None => Ok((k, v)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+    use crate::cache::{Capacity, Pos, Scope};
+    use crate::load::RandomSpec;
+
+    fn random(shape: &[usize], seed: u32) -> Tensor {
+        let n: usize = shape.iter().product();
+        let v = (0..n as u32).map(|i| ((i.wrapping_mul(2_654_435_761) ^ seed) % 2003) as f32 / 700.0 - 1.4).collect();
+        from_rows(v, shape).unwrap()
+    }
+
+    /// The path of other devices is the plain reference of the kernel: evicted, unsorted slots included.
+    #[test]
+    fn the_kernel_agrees_with_tensor_products() {
+        let config = "random:1,heads=6,kv_heads=2,layers=1,hidden=96".parse::<RandomSpec>().unwrap().config();
+        let (h, h_kv, d) = (config.n_heads, config.n_kv_heads, config.head_dim);
+        let shape = AttentionShape { n_heads: h, n_kv_heads: h_kv, head_dim: d, scale: 0.25 };
+        for scope in [Scope::Global, Scope::PerHead] {
+            let mut cache = RowCache::new(&config, &Device::Cpu, scope, Capacity::Fixed(30)).unwrap();
+            let append = |cache: &mut RowCache, positions: std::ops::Range<u32>| {
+                let positions: Vec<Pos> = positions.map(Pos).collect();
+                let slots = cache.reserve(&positions).unwrap();
+                let new = |seed| random(&[positions.len(), h_kv, d], seed);
+                cache.write(0, &new(positions[0].0), &new(positions[0].0 + 99), &slots).unwrap();
+            };
+            append(&mut cache, 0..24);
+            for set in 0..cache.sets().len() {
+                cache.evict(set, |p| p.0 % 4 != set as u32);
+            }
+            append(&mut cache, 24..31);
+            let q = random(&[7, h, d], 5);
+            let caches = [&mut cache];
+            let (fast, _) = on_cpu(&q, &[7], &caches, 0, shape, Observe::default()).unwrap();
+            let (plain, _) = by_tensors(&q, &[7], &caches, 0, shape, Observe::default()).unwrap();
+            let worst = (fast - plain).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
+            assert!(worst.to_scalar::<f32>().unwrap() < 1e-5, "{scope:?}");
+        }
+    }
+}

@@ -139,7 +139,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { path, .. } if !path.exists() => Some(format!(
-                "{} does not exist; --model takes `tiny`, `random:SEED`, a folder with config.json, or a .gguf file",
+                "{} does not exist; --model takes `random:SEED`, a folder with config.json, or a .gguf file",
                 path.display()
             )),
             Self::Tensors { problems, .. }
