@@ -31,6 +31,8 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Make problems by rule, with known answers and known needs.
+    Problems(ProblemsArgs),
     /// Make reasoning traces of problems with a model, or import them.
     Trace(TraceArgs),
     /// Label the tokens of traces by occlusion: does the answer change when a window is hidden?
@@ -92,6 +94,60 @@ impl From<Weights> for WeightFormat {
         match weights {
             Weights::F32 => Self::F32,
             Weights::Q8 => Self::Q8_0,
+        }
+    }
+}
+
+/// `epikv problems`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProblemsArgs {
+    /// The family: `tiny` is the one that the embedded model was trained on.
+    #[arg(value_enum, value_name = "FAMILY")]
+    pub(crate) family: Family,
+    /// How many.
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = at_least_one)]
+    pub(crate) n: usize,
+    /// Another seed gives other problems.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) seed: u64,
+    /// How long the traces are.
+    #[arg(long, value_enum, default_value_t = LevelName::Default)]
+    pub(crate) level: LevelName,
+    /// The JSON lines file to write.
+    #[arg(long, value_name = "F.jsonl")]
+    pub(crate) out: PathBuf,
+    /// Replace a file that is already there.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+/// Families of problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Family {
+    /// Chains of letters.
+    Tiny,
+}
+
+/// `--level`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LevelName {
+    /// 40 to 130 tokens.
+    Short,
+    /// 130 to 250 tokens.
+    Middle,
+    /// 250 to 450 tokens.
+    Default,
+    /// 1,000 to 1,250 tokens.
+    Long,
+}
+
+impl From<LevelName> for epikv_tasks::tiny::Level {
+    fn from(name: LevelName) -> Self {
+        match name {
+            LevelName::Short => Self::Short,
+            LevelName::Middle => Self::Middle,
+            LevelName::Default => Self::Default,
+            LevelName::Long => Self::Long,
         }
     }
 }

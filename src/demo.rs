@@ -52,7 +52,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let folder = RunFolder::open(out, &[], true)?;
     let labels = label::run_labels(&model, &rows, &config, args.quiet)?;
     label::write(folder, &labels, &model, &config, &traces)?;
-    let summary = Summary::of(&labels);
+    let summary = Summary::of(&labels, &rows);
     label::print(&labels, &summary, out)?;
     let checks = checks(out, &labels)?;
     let mut err = std::io::stderr();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use epikv_labeler::{AnswerKind, Config, Labels, Progress, Protocol, Settings, Summary, label};
+use epikv_labeler::{AnswerKind, Config, Known, Labels, Progress, Protocol, Settings, Summary, label};
 use epikv_model::Model;
 use epikv_schemas::{Provenance, Trace, read_table};
 use serde_json::json;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     check_made_by(&made_by, &model, &args.traces)?;
     let labels = run_labels(&model, &traces, &config, args.model.quiet)?;
     write(folder, &labels, &model, &config, &args.traces)?;
-    let summary = Summary::of(&labels);
+    let summary = Summary::of(&labels, &traces);
     print(&labels, &summary, &args.out)?;
     if args.model.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
@@ -138,6 +138,24 @@ pub(crate) fn write(
     folder.finish()
 }
 
+/// How well the labels recover what the answers are known to need.
+fn print_known(out: &mut impl Write, known: &Known) -> Result<()> {
+    let auc = known.auc.map_or("-".to_owned(), |auc| format!("{auc:.3}"));
+    writeln!(
+        out,
+        "known needs of {} traces: windows that hide a value flip {}/{}, clear ones {}/{}, {} between; AUC {auc}",
+        known.n_traces, known.n_hiding_flipped, known.n_hiding, known.n_clear_flipped, known.n_clear, known.n_between
+    )?;
+    for (n, values) in &known.by_mentions {
+        writeln!(
+            out,
+            "  values stated {n}x: {} of {} missed, {} never hidden by one window",
+            values.n_missed, values.n_hidden, values.n_never_hidden
+        )?;
+    }
+    Ok(())
+}
+
 /// The summary on stderr.
 pub(crate) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
     let mut err = std::io::stderr();
@@ -161,6 +179,9 @@ pub(crate) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()
             Some(share) => writeln!(err, "important share, {mapping}: {share:.3}")?,
             None => writeln!(err, "important share, {mapping}: - (no usable trace)")?,
         }
+    }
+    if let Some(known) = &summary.known {
+        print_known(&mut err, known)?;
     }
     writeln!(err, "tokens: {} read, {} decoded", labels.ledger.prefill, labels.ledger.decode)?;
     Ok(())

@@ -5,6 +5,7 @@ mod config_file;
 mod demo;
 mod label;
 mod output;
+mod problems;
 mod progress;
 mod report;
 mod schema;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(args);
     setup::logging(cli.verbose);
     let done = match cli.command {
+        Command::Problems(args) => problems::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Label(args) => label::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -26,6 +26,10 @@ pub(crate) struct Exists {
 }
 
 impl Exists {
+    pub(crate) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
     pub(crate) fn hint(&self) -> String {
         format!("--fresh replaces it, another --out keeps {}", self.path.display())
     }

@@ -8,6 +8,9 @@ use epikv_tasks::tiny::lesson::Lesson;
 use epikv_tasks::tiny::vocabulary;
 use serde::Deserialize;
 
+/// Added to the recipe's seed.
+const TRAINING_SEEDS: u64 = 1 << 40;
+
 /// The whole recipe.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,7 +67,8 @@ impl Phase {
         rate * ((step + 1) as f64 / self.warm_up.max(1) as f64).min(1.0)
     }
 
-    /// Sequences of step `step`, until there are enough tokens.
+    /// Sequences of step `step`, until there are enough tokens. Their seed is far from any that a user types, so that no
+    /// problem of `epikv problems` was ever trained on.
     pub(crate) fn batch(&self, recipe: &Recipe, step: usize) -> Result<Vec<Example>> {
         const MOST_SEQUENCES: u64 = 1 << 12;
         let total: f64 = self.lessons.iter().map(|(_, share)| share).sum();
@@ -78,7 +82,7 @@ impl Phase {
             });
             let (name, _) = lesson.or(self.lessons.last()).context("a phase without lessons")?;
             let lesson = Lesson::from_name(name).with_context(|| format!("unknown lesson {name}"))?;
-            let (tokens, weights) = lesson.sequence(recipe.seed, index, recipe.answer_weight);
+            let (tokens, weights) = lesson.sequence(TRAINING_SEEDS + recipe.seed, index, recipe.answer_weight);
             n_tokens += tokens.len();
             batch.push(Example { tokens, weights });
             n += 1;

@@ -11,6 +11,7 @@ pub mod config;
 pub mod error;
 pub mod filler;
 mod job;
+pub mod known;
 pub mod label;
 mod naive;
 pub mod outcome;
@@ -20,5 +21,6 @@ pub mod window;
 
 pub use config::{AnswerKind, Config, Mapping, Protocol, Settings};
 pub use error::{Error, Result};
+pub use known::{Known, KnownValues};
 pub use label::{Failure, Labels, Progress, label};
 pub use summary::Summary;

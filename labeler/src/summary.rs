@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use epikv_schemas::Trace;
 use serde::Serialize;
 
+use crate::known::Known;
 use crate::label::Labels;
 
 /// Counts and shares of a run.
@@ -25,6 +27,8 @@ pub struct Summary {
     pub n_windows: usize,
     /// Mean over usable traces of the share of important reasoning tokens, under each mapping of outcomes to flips.
     pub important_share: BTreeMap<&'static str, Option<f64>>,
+    /// How well the labels recover what the answers are known to need; `None` where no usable trace says what that is.
+    pub known: Option<Known>,
 }
 
 /// Outcome to flip, by name of the mapping.
@@ -55,8 +59,8 @@ const MAPPINGS: &[(&str, FlipOf)] = &[
 ];
 
 impl Summary {
-    /// Summarises a run.
-    pub fn of(labels: &Labels) -> Self {
+    /// Summarises a run over `traces`.
+    pub fn of(labels: &Labels, traces: &[Trace]) -> Self {
         let usable: Vec<_> = labels.traces.iter().filter(|t| t.usable).collect();
         let mut unusable = BTreeMap::new();
         for reason in labels.traces.iter().filter_map(|t| t.reason_unusable.clone()) {
@@ -90,6 +94,7 @@ impl Summary {
             unusable,
             n_windows: outcomes.values().sum(),
             outcomes,
+            known: Known::of(labels, traces),
             important_share: MAPPINGS.iter().map(|(name, flip)| (*name, share(*flip))).collect(),
         }
     }

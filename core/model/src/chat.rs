@@ -23,6 +23,7 @@ use sha2::{Digest, Sha256};
 pub use date::Date;
 
 use crate::error::{Error, Result};
+use crate::load::ModelFiles;
 use crate::tokenizer::folder::FolderConfig;
 use crate::tokenizer::{SpecialTokens, gguf};
 
@@ -81,12 +82,16 @@ pub struct ChatTemplate {
 impl ChatTemplate {
     /// From a Hugging Face folder: `chat_template.jinja`, else `chat_template` of `tokenizer_config.json` (one
     /// template, or a list of named ones of which `default` is taken). `None` where there is neither.
-    pub fn from_folder(folder: &Path) -> Result<Option<Self>> {
-        let config = FolderConfig::read(folder)?;
+    pub fn from_folder(files: impl Into<ModelFiles>) -> Result<Option<Self>> {
+        const FILE: &str = "chat_template.jinja";
+        let files = files.into();
+        let config = FolderConfig::read(&files)?;
         let special = config.special_tokens()?;
-        let path = folder.join("chat_template.jinja");
-        let (source, place) = if path.is_file() {
-            (std::fs::read_to_string(&path).map_err(Error::io(&path))?, path.display().to_string())
+        let (source, place) = if files.has(FILE) {
+            let path = files.path(FILE);
+            let text = String::from_utf8(files.read(FILE)?);
+            let text = text.map_err(|e| Error::io(&path)(std::io::Error::new(std::io::ErrorKind::InvalidData, e)))?;
+            (text, path.display().to_string())
         } else {
             let Some(source) = configured(&config)? else { return Ok(None) };
             (source, format!("{}: chat_template", config.path().display()))

@@ -30,7 +30,9 @@ impl Model {
         let (config, weights, origin) = open(reference)?;
         let (tokenizer, chat) = match origin.kind() {
             OriginKind::Random(_) => (Tokenizer::builtin_bytes()?, Some(ChatTemplate::builtin()?)),
-            OriginKind::Folder(folder) => (Tokenizer::from_folder(folder)?, ChatTemplate::from_folder(folder)?),
+            OriginKind::Folder(folder) => {
+                (Tokenizer::from_folder(folder.clone())?, ChatTemplate::from_folder(folder.clone())?)
+            }
             OriginKind::Gguf(file) => (Tokenizer::from_gguf(file)?, ChatTemplate::from_gguf(file)?),
         };
         tokenizer.check_fits(config.vocab_size)?;

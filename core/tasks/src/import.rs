@@ -63,6 +63,7 @@ fn import(row: &Row, context: &ImportContext<'_>) -> Result<Trace> {
         gold: row.text(GOLD)?.filter(|gold| !gold.trim().is_empty()),
         level: row.text(&["level"])?,
         subject: row.text(&["subject"])?,
+        gold_spans: None,
     };
     let (prompt, token_ids, n_prompt) = tokens(row, &problem, context)?;
     let generation = Generation {

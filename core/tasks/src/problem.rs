@@ -9,12 +9,17 @@
 //! | SVAMP | `Body` + `Question` | `Answer`, a number | `ID` |
 //! | MAWPS | `sQuestion` | `lSolutions`, a list | `iIndex` |
 //!
+//! Ours may also say what the answer needs (`gold_spans`, see [`GoldSpan`]).
+//!
 //! An answer stays text: `025` keeps its zero and `70,000` its comma, since only the grader knows what they mean. A
 //! problem without an id is named after its file and line.
 
+use std::ops::Range;
 use std::path::Path;
 
-use crate::error::Result;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
 use crate::rows::{self, Row};
 
 /// Field names, in the order in which they are tried.
@@ -26,8 +31,17 @@ const DATASET: &[&str] = &["dataset", "source"];
 /// What GSM8K puts before the answer.
 const HASHES: &str = "####";
 
+/// A value that the answer is known to need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GoldSpan {
+    /// How the reasoning states it: `e 5`. A trace mentions the value where its reasoning holds the tokens of this text.
+    pub text: String,
+    /// Where the worked solution states it: tokens, counted from the first of the prompt.
+    pub mentions: Vec<Range<usize>>,
+}
+
 /// A problem and, where the set has one, its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Unique in its file.
     pub id: String,
@@ -36,11 +50,31 @@ pub struct Problem {
     /// The statement.
     pub problem: String,
     /// The right answer.
+    #[serde(rename = "answer")]
     pub gold: Option<String>,
     /// Difficulty, as the set words it.
     pub level: Option<String>,
     /// Area.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// What the answer needs, value by value; `None` where the set does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gold_spans: Option<Vec<GoldSpan>>,
+}
+
+/// Writes problems as JSON lines that [`read_problems`] reads, whole or not at all.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_problems(path: &Path, problems: &[Problem]) -> Result<()> {
+    let mut lines = String::new();
+    for problem in problems {
+        let line = serde_json::to_string(problem).map_err(std::io::Error::from);
+        lines.push_str(&line.map_err(|source| Error::Io { path: path.to_owned(), source })?);
+        lines.push('\n');
+    }
+    epikv_schemas::fs::write_atomic(path, lines.as_bytes())?;
+    Ok(())
 }
 
 /// Reads the problems of a file: Parquet if its name ends in `.parquet`, else JSON lines.
@@ -64,7 +98,29 @@ fn problem(row: &Row) -> Result<Problem> {
         gold: gold(row)?,
         level: row.text(&["level", "difficulty"])?,
         subject: row.text(&["subject", "type", "Type"])?,
+        gold_spans: gold_spans(row)?,
     })
+}
+
+/// A list of `{text, mentions: [{start, end}]}`. A traces file has flat token positions in its place, which name no text.
+fn gold_spans(row: &Row) -> Result<Option<Vec<GoldSpan>>> {
+    let Some((value, name)) = row.get(&["gold_spans"]) else { return Ok(None) };
+    let unexpected = || row.unexpected(&name, "a list of {text, mentions: [{start, end}]}", value);
+    let items = value.as_array().ok_or_else(unexpected)?;
+    if items.iter().all(serde_json::Value::is_number) {
+        return Ok(None);
+    }
+    let position = |span: &serde_json::Value, end: &str| Some(usize::try_from(span[end].as_u64()?).ok()?);
+    let mention = |span: &serde_json::Value| {
+        let (start, end) = (position(span, "start")?, position(span, "end")?);
+        (start < end).then_some(start..end)
+    };
+    let gold_span = |item: &serde_json::Value| {
+        let text = item["text"].as_str().filter(|text| !text.trim().is_empty())?.to_owned();
+        let mentions = item["mentions"].as_array()?.iter().map(mention).collect::<Option<_>>()?;
+        Some(GoldSpan { text, mentions })
+    };
+    items.iter().map(gold_span).collect::<Option<_>>().map(Some).ok_or_else(unexpected)
 }
 
 /// SVAMP splits a problem into a story and a question, and leaves out the full stop between.
@@ -185,6 +241,27 @@ mod tests {
         let problems = read_problems(&path).unwrap();
         assert_eq!(problems[0].problem, problem.problem);
         assert_eq!((problems[0].id.as_str(), problems[0].dataset.as_str()), ("a", "sums"));
+    }
+
+    #[test]
+    fn what_the_answer_needs_is_read_and_written() {
+        let needs = json!([{"text": "e 5", "mentions": [{"start": 40, "end": 42}, {"start": 57, "end": 59}]}]);
+        let problem = one(&json!({"problem": "p", "answer": "5", "level": "long", "gold_spans": needs})).unwrap();
+        let spans = problem.gold_spans.as_deref().unwrap();
+        assert_eq!((spans[0].text.as_str(), &spans[0].mentions[..]), ("e 5", &[40..42, 57..59][..]));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("problems.jsonl");
+        write_problems(&path, std::slice::from_ref(&problem)).unwrap();
+        assert_eq!(read_problems(&path).unwrap(), [problem]);
+
+        let flat = one(&json!({"problem": "p", "gold_spans": [3, 5]})).unwrap();
+        assert_eq!(flat.gold_spans, None, "the form of a traces file");
+        for broken in
+            [json!("e 5"), json!([{"text": "e 5"}]), json!([{"text": "e", "mentions": [{"start": 4, "end": 4}]}])]
+        {
+            let error = one(&json!({"problem": "p", "gold_spans": broken})).unwrap_err().to_string();
+            assert!(error.contains("in `gold_spans`"), "{error}");
+        }
     }
 
     /// The files that the project tests on, where they are there.

@@ -4,6 +4,8 @@
 //! their answer inside the reasoning and write nothing after it). A text that was cut off has an answer only if it is
 //! boxed: the last number of half a derivation is none.
 
+use std::ops::Range;
+
 use epikv_grader::{Mode, compare, extract};
 use epikv_model::tokenizer::Tokenizer;
 use epikv_schemas::Trace;
@@ -123,8 +125,38 @@ pub fn build_trace(
         seed: i64::try_from(sampling.seed).map_err(|_| Error::TooLarge { what: "seed", got: sampling.seed })?,
         temperature: sampling.temperature,
         top_p: sampling.top_p,
-        gold_spans: None,
+        gold_spans: gold_spans(problem, generation, &spans.reasoning(), tokenizer)?,
     })
+}
+
+/// Where the reasoning mentions what the answer needs, as pairs of positions in ascending order.
+///
+/// Null where the problem does not say what is needed, and where the reasoning lacks some of it.
+fn gold_spans(
+    problem: &Problem,
+    generation: &Generation<'_>,
+    reasoning: &Range<usize>,
+    tokenizer: &Tokenizer,
+) -> Result<Option<Vec<i32>>> {
+    let Some(needed) = &problem.gold_spans else { return Ok(None) };
+    let mut starts = Vec::new();
+    for value in needed {
+        let ids = tokenizer.encode(&value.text, false)?;
+        let places = generation.token_ids[reasoning.clone()].windows(ids.len().max(1)).enumerate();
+        let found: Vec<_> = places.filter(|(_, place)| *place == ids).map(|(at, _)| reasoning.start + at).collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        starts.extend(found.into_iter().map(|start| start..start + ids.len()));
+    }
+    starts.sort_unstable_by_key(|span| (span.start, span.end));
+    starts.dedup();
+    starts
+        .into_iter()
+        .flat_map(|span| [span.start, span.end])
+        .map(|p| column("gold_spans", p))
+        .collect::<Result<_>>()
+        .map(Some)
 }
 
 fn find_answer(split: &Split, text: &str, finish: FinishReason) -> Option<String> {
@@ -172,6 +204,7 @@ mod tests {
             gold: gold.map(str::to_owned),
             level: None,
             subject: None,
+            gold_spans: None,
         };
         let sampling = Sampling::default();
         let generation = Generation { prompt: None, token_ids: &token_ids, n_prompt, finish_reason, sampling };

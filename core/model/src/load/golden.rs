@@ -64,14 +64,14 @@ fn folders_of_transformers_open_and_both_config_styles_agree() {
             if folder.join(generation).exists() {
                 std::fs::copy(folder.join(generation), copy.path().join(generation)).unwrap();
             }
-            assert_eq!(hf_config::read(copy.path()).unwrap(), config, "{name}");
+            assert_eq!(hf_config::read(&copy.path().into()).unwrap(), config, "{name}");
         }
     }
 }
 
 #[test]
 fn gguf_files_give_the_values_of_the_reference_dequantiser() {
-    let all = json_fields::read_object(&golden("gguf.json")).unwrap();
+    let all = json_fields::read_object(&golden("").as_path().into(), "gguf.json").unwrap();
     for (file, expected) in all["files"].as_object().unwrap() {
         let (_, weights, _) = open(&ModelRef::Gguf(golden("gguf").join(file))).unwrap();
         for tensor in expected["tensors"].as_array().unwrap().iter().filter(|tensor| !tensor["hf"].is_null()) {
@@ -101,7 +101,7 @@ fn shape(config: &ModelConfig) -> ModelConfig {
 
 #[test]
 fn a_gguf_file_has_the_configuration_of_its_folder() {
-    let all = json_fields::read_object(&golden("gguf.json")).unwrap();
+    let all = json_fields::read_object(&golden("").as_path().into(), "gguf.json").unwrap();
     let mut scaled = 0;
     for (file, expected) in all["files"].as_object().unwrap() {
         let folder = golden(expected["source"].as_str().unwrap());

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::files::ModelFiles;
 use super::json_fields::{Fields, read_object};
 use super::{hf_rope, limits};
 use crate::config::{Architecture, ModelConfig};
@@ -16,16 +17,16 @@ pub(super) const GENERATION_CONFIG: &str = "generation_config.json";
 
 const FAMILIES: &str = "llama, qwen2 or qwen3";
 
-/// Reads `config.json` and, where there is one, `generation_config.json` of `folder`.
-pub(super) fn read(folder: &Path) -> Result<ModelConfig> {
-    let path = folder.join(CONFIG);
-    let object = read_object(&path)?;
+/// Reads `config.json` and, where there is one, `generation_config.json` of a model.
+pub(super) fn read(files: &ModelFiles) -> Result<ModelConfig> {
+    let path = files.path(CONFIG);
+    let object = read_object(files, CONFIG)?;
     let fields = Fields::new(&path, "", &object);
     let mut config = parse(&path, &fields)?;
 
-    let path = folder.join(GENERATION_CONFIG);
-    if path.exists() {
-        let object = read_object(&path)?;
+    let path = files.path(GENERATION_CONFIG);
+    if files.has(GENERATION_CONFIG) {
+        let object = read_object(files, GENERATION_CONFIG)?;
         let fields = Fields::new(&path, "", &object);
         let eos = fields.ids("eos_token_id")?;
         if !eos.is_empty() {
@@ -226,11 +227,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let base = LLAMA.replacen('{', r#"{"bos_token_id": null, "pad_token_id": -1, "#, 1);
         std::fs::write(folder.path().join(CONFIG), base).unwrap();
-        let config = read(folder.path()).unwrap();
+        let config = read(&folder.path().into()).unwrap();
         assert_eq!((config.eos_ids, config.pad_id, config.bos_id), (vec![2], None, None));
         let generation = r#"{"eos_token_id": [7, 8], "pad_token_id": 9}"#;
         std::fs::write(folder.path().join(GENERATION_CONFIG), generation).unwrap();
-        let config = read(folder.path()).unwrap();
+        let config = read(&folder.path().into()).unwrap();
         assert_eq!((config.eos_ids, config.pad_id), (vec![7, 8], Some(9)));
     }
 
@@ -238,11 +239,11 @@ mod tests {
     fn json_errors_carry_file_and_line() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(CONFIG), "{\n\"a\": }").unwrap();
-        let error = read(folder.path()).unwrap_err();
+        let error = read(&folder.path().into()).unwrap_err();
         assert!(error.to_string().contains("config.json is not valid JSON"));
         assert!(std::error::Error::source(&error).unwrap().to_string().contains("line 2"));
         std::fs::write(folder.path().join(CONFIG), "[]").unwrap();
-        assert!(read(folder.path()).unwrap_err().to_string().contains("expected an object"));
+        assert!(read(&folder.path().into()).unwrap_err().to_string().contains("expected an object"));
     }
 
     #[test]
@@ -251,7 +252,7 @@ mod tests {
         for name in ["llama", "qwen2"] {
             let read = |file: &str| {
                 let path = golden.join(name).join(file);
-                let object = read_object(&path).unwrap();
+                let object = read_object(&golden.join(name).as_path().into(), file).unwrap();
                 parse(&path, &Fields::new(&path, "", &object)).unwrap()
             };
             assert_eq!(read("config.json"), read("config.legacy.json"));

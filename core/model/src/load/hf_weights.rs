@@ -4,13 +4,13 @@
 //! the only large allocation is the result.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::{Component, Path, PathBuf};
+use std::io::SeekFrom;
+use std::path::{Component, Path};
 
 use candle_core::{Device, Tensor};
 use half::{bf16, f16};
 
+use super::files::ModelFiles;
 use super::json_fields::{Fields, read_object};
 use super::safetensors_header::{self, Entry, Stored};
 use crate::error::{Error, Result};
@@ -22,60 +22,62 @@ const INDEX: &str = "model.safetensors.index.json";
 /// The tensors of a folder, under names with the `model.` prefix.
 #[derive(Debug)]
 pub(super) struct HfWeights {
-    folder: PathBuf,
-    files: Vec<PathBuf>,
-    /// Name as the decoder asks for it, index into `files`, place in that file.
+    files: ModelFiles,
+    /// Names of the safetensors files, sorted.
+    shards: Vec<String>,
+    /// Name as the decoder asks for it, index into `shards`, place in that file.
     tensors: BTreeMap<String, (usize, Entry)>,
 }
 
 impl HfWeights {
     /// Finds the weight files and checks all their headers.
-    pub(super) fn open(folder: &Path) -> Result<Self> {
-        let index = folder.join(INDEX);
+    pub(super) fn open(files: &ModelFiles) -> Result<Self> {
         let mut named: Vec<(String, String)> = Vec::new();
-        let files = if folder.join(SINGLE).exists() {
-            vec![folder.join(SINGLE)]
-        } else if index.exists() {
-            named = read_index(&index)?;
-            let mut shards: Vec<&str> = named.iter().map(|(_, shard)| shard.as_str()).collect();
+        let shards = if files.has(SINGLE) {
+            vec![SINGLE.to_owned()]
+        } else if files.has(INDEX) {
+            named = read_index(files)?;
+            let mut shards: Vec<String> = named.iter().map(|(_, shard)| shard.clone()).collect();
             shards.sort_unstable();
             shards.dedup();
-            shards.iter().map(|shard| folder.join(shard)).collect()
+            shards
         } else {
-            return Err(no_weights(folder));
+            return Err(no_weights(files));
         };
-        let mut weights = Self { folder: folder.to_owned(), files, tensors: BTreeMap::new() };
-        for file in 0..weights.files.len() {
-            weights.add(file)?;
+        let mut weights = Self { files: files.clone(), shards, tensors: BTreeMap::new() };
+        for shard in 0..weights.shards.len() {
+            weights.add(shard)?;
         }
-        weights.check_index(&index, &named)?;
+        weights.check_index(&named)?;
         Ok(weights)
     }
 
-    /// The safetensors files, sorted.
-    pub(super) fn files(&self) -> &[PathBuf] {
-        &self.files
+    /// Names of the safetensors files, sorted.
+    pub(super) fn shards(&self) -> &[String] {
+        &self.shards
     }
 
-    fn add(&mut self, file: usize) -> Result<()> {
-        let path = &self.files[file];
-        for entry in safetensors_header::read(path)? {
+    fn add(&mut self, shard: usize) -> Result<()> {
+        let path = self.files.path(&self.shards[shard]);
+        let (mut file, bytes) = self.files.open(&self.shards[shard])?;
+        for entry in safetensors_header::read(&path, &mut *file, bytes)? {
             let name = with_prefix(&entry.name);
-            if let Some((other, _)) = self.tensors.insert(name.clone(), (file, entry)) {
-                let got = format!("another one in {}", self.files[other].display());
-                return Err(damaged(path, format!("tensor {name}"), "one tensor of this name".to_owned(), got));
+            if let Some((other, _)) = self.tensors.insert(name.clone(), (shard, entry)) {
+                let got = format!("another one in {}", self.shards[other]);
+                return Err(damaged(&path, format!("tensor {name}"), "one tensor of this name".to_owned(), got));
             }
         }
         Ok(())
     }
 
     /// Every tensor must be in the shard that the index says.
-    fn check_index(&self, index: &Path, named: &[(String, String)]) -> Result<()> {
+    fn check_index(&self, named: &[(String, String)]) -> Result<()> {
         for (name, shard) in named {
-            let found = self.tensors.get(&with_prefix(name)).map(|&(file, _)| &self.files[file]);
-            if found != Some(&self.folder.join(shard)) {
-                let got = found.map_or("no tensor of this name".to_owned(), |path| path.display().to_string());
-                return Err(damaged(index, format!("tensor {name}"), format!("in {shard}"), got));
+            let found = self.tensors.get(&with_prefix(name)).map(|&(i, _)| &self.shards[i]);
+            if found != Some(shard) {
+                let got = found.map_or("no tensor of this name", String::as_str).to_owned();
+                let index = self.files.path(INDEX);
+                return Err(damaged(&index, format!("tensor {name}"), format!("in {shard}"), got));
             }
         }
         Ok(())
@@ -84,7 +86,7 @@ impl HfWeights {
 
 impl TensorSource for HfWeights {
     fn place(&self) -> &Path {
-        &self.folder
+        self.files.place()
     }
 
     fn shapes(&self) -> Vec<(String, Vec<usize>)> {
@@ -92,32 +94,35 @@ impl TensorSource for HfWeights {
     }
 
     fn load(&self, name: &str) -> Result<Tensor> {
-        let Some((file, entry)) = self.tensors.get(name) else {
+        let Some((shard, entry)) = self.tensors.get(name) else {
             return Err(Error::Request {
                 what: "tensor name",
                 expected: "one of the source".to_owned(),
                 got: name.to_owned(),
             });
         };
-        let values = read_values(&self.files[*file], entry)?;
+        let values = self.read_values(&self.shards[*shard], entry)?;
         Ok(Tensor::from_vec(values, entry.shape.as_slice(), &Device::Cpu)?)
     }
 }
 
-fn read_values(path: &Path, entry: &Entry) -> Result<Vec<f32>> {
-    const BLOCK_BYTES: usize = 1 << 20;
-    let mut file = File::open(path).map_err(Error::io(path))?;
-    file.seek(SeekFrom::Start(entry.bytes.start)).map_err(Error::io(path))?;
-    let mut left = (entry.bytes.end - entry.bytes.start) as usize;
-    let mut values = Vec::with_capacity(left / entry.stored.bytes());
-    let mut block = vec![0; left.min(BLOCK_BYTES)];
-    while left > 0 {
-        let block = &mut block[..left.min(BLOCK_BYTES)];
-        file.read_exact(block).map_err(Error::io(path))?;
-        widen(entry.stored, block, &mut values);
-        left -= block.len();
+impl HfWeights {
+    fn read_values(&self, shard: &str, entry: &Entry) -> Result<Vec<f32>> {
+        const BLOCK_BYTES: usize = 1 << 20;
+        let path = self.files.path(shard);
+        let (mut file, _) = self.files.open(shard)?;
+        file.seek(SeekFrom::Start(entry.bytes.start)).map_err(Error::io(&path))?;
+        let mut left = (entry.bytes.end - entry.bytes.start) as usize;
+        let mut values = Vec::with_capacity(left / entry.stored.bytes());
+        let mut block = vec![0; left.min(BLOCK_BYTES)];
+        while left > 0 {
+            let block = &mut block[..left.min(BLOCK_BYTES)];
+            file.read_exact(block).map_err(Error::io(&path))?;
+            widen(entry.stored, block, &mut values);
+            left -= block.len();
+        }
+        Ok(values)
     }
-    Ok(values)
 }
 
 fn widen(stored: Stored, block: &[u8], values: &mut Vec<f32>) {
@@ -136,13 +141,12 @@ fn with_prefix(name: &str) -> String {
 }
 
 /// `(tensor, shard)` of an index, each shard a plain name of a file that is there.
-fn read_index(index: &Path) -> Result<Vec<(String, String)>> {
-    let object = read_object(index)?;
+fn read_index(files: &ModelFiles) -> Result<Vec<(String, String)>> {
+    let (index, object) = (&files.path(INDEX), read_object(files, INDEX)?);
     let fields = Fields::new(index, "", &object);
     let map = fields.object("weight_map")?.filter(|map| !map.is_empty());
     let map = map.ok_or_else(|| fields.error("weight_map", "an object that names a shard for each tensor"))?;
     let fields = Fields::new(index, "weight_map", map);
-    let folder = index.parent().unwrap_or(Path::new(""));
     let mut named = Vec::with_capacity(map.len());
     for name in map.keys() {
         // A path that leaves the folder would read files that nobody pointed at.
@@ -150,7 +154,7 @@ fn read_index(index: &Path) -> Result<Vec<(String, String)>> {
         let shard = shard.ok_or_else(|| fields.error(name, "the name of a file in this folder"))?;
         named.push((name.clone(), shard.to_owned()));
     }
-    if let Some((_, missing)) = named.iter().find(|(_, shard)| !folder.join(shard).exists()) {
+    if let Some((_, missing)) = named.iter().find(|(_, shard)| !files.has(shard)) {
         let what = format!("shard {missing}");
         return Err(damaged(index, what, "a file in this folder".to_owned(), "no such file".to_owned()));
     }
@@ -164,10 +168,10 @@ fn is_plain_name(name: &str) -> bool {
 }
 
 /// What a folder without safetensors gets: pickles are named, since they are the usual reason.
-fn no_weights(folder: &Path) -> Error {
-    let pickle = ["pytorch_model.bin", "pytorch_model.bin.index.json"].iter().find(|name| folder.join(name).exists());
+fn no_weights(files: &ModelFiles) -> Error {
+    let pickle = ["pytorch_model.bin", "pytorch_model.bin.index.json"].iter().find(|name| files.has(name));
     Error::Config {
-        path: folder.to_owned(),
+        path: files.place().to_owned(),
         field: "weights".to_owned(),
         expected: format!("{SINGLE} or {INDEX}"),
         got: match pickle {
@@ -204,7 +208,7 @@ mod tests {
     }
 
     fn message(folder: &Path) -> String {
-        HfWeights::open(folder).unwrap_err().to_string()
+        HfWeights::open(&folder.into()).unwrap_err().to_string()
     }
 
     #[test]
@@ -220,7 +224,7 @@ mod tests {
                 ("lm_head.weight", Dtype::BF16, &[1, 2], brain),
             ],
         );
-        let weights = HfWeights::open(folder.path()).unwrap();
+        let weights = HfWeights::open(&folder.path().into()).unwrap();
         assert_eq!(values(&weights, "model.norm.weight"), [0.1, 7.0]);
         assert_eq!(values(&weights, "model.layers.0.x"), [1.5, -2.0]);
         assert_eq!(values(&weights, "lm_head.weight"), [3.0, 0.25]);
@@ -233,7 +237,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let long: Vec<f32> = (0..600_001).map(|i| i as f32).collect();
         write(&folder.path().join(SINGLE), &[("norm.weight", Dtype::F32, &[long.len()], floats(&long))]);
-        assert_eq!(values(&HfWeights::open(folder.path()).unwrap(), "model.norm.weight"), long);
+        assert_eq!(values(&HfWeights::open(&folder.path().into()).unwrap(), "model.norm.weight"), long);
     }
 
     fn sharded(map: &str) -> tempfile::TempDir {
@@ -247,9 +251,9 @@ mod tests {
     #[test]
     fn shards_are_found_through_the_index() {
         let folder = sharded(r#""layers.0.w": "a.safetensors", "layers.1.w": "b.safetensors""#);
-        let weights = HfWeights::open(folder.path()).unwrap();
+        let weights = HfWeights::open(&folder.path().into()).unwrap();
         assert_eq!(values(&weights, "model.layers.1.w"), [2.0]);
-        assert_eq!(weights.files().len(), 2);
+        assert_eq!(weights.shards().len(), 2);
     }
 
     #[test]
@@ -301,7 +305,7 @@ mod tests {
         let try_it = |bytes: &[u8]| {
             std::fs::remove_file(&path).unwrap();
             std::fs::write(&path, bytes).unwrap();
-            let weights = HfWeights::open(folder.path())?;
+            let weights = HfWeights::open(&folder.path().into())?;
             weights.shapes().iter().try_for_each(|(name, _)| weights.load(name).map(|_| ()))
         };
         for length in (0..good.len()).step_by(7) {

@@ -4,32 +4,21 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::files::ModelFiles;
 use crate::error::{Error, Result};
 
-/// Configuration files of real models have a few kilobytes; an index of a large one, a few megabytes.
-const MAX_JSON_BYTES: u64 = 64 << 20;
-
 /// Reads and parses a JSON file whose top level is an object.
-pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>> {
-    let bytes = std::fs::metadata(path).map_err(Error::io(path))?.len();
-    if bytes > MAX_JSON_BYTES {
-        return Err(Error::Damaged {
-            path: path.to_owned(),
-            what: "size of the file".to_owned(),
-            expected: format!("at most {MAX_JSON_BYTES} bytes"),
-            got: format!("{bytes} bytes"),
-        });
-    }
-    let text = std::fs::read(path).map_err(Error::io(path))?;
-    match serde_json::from_slice(&text) {
+pub(crate) fn read_object(files: &ModelFiles, file: &str) -> Result<Map<String, Value>> {
+    let path = files.path(file);
+    match serde_json::from_slice(&files.read(file)?) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(Error::Config {
-            path: path.to_owned(),
+            path,
             field: "top level".to_owned(),
             expected: "an object".to_owned(),
             got: shown(Some(&other)),
         }),
-        Err(source) => Err(Error::Json { path: path.to_owned(), source }),
+        Err(source) => Err(Error::Json { path, source }),
     }
 }
 

@@ -7,6 +7,8 @@
 //! Every size in a file is checked against the file before it is used, so that a damaged or hostile file is an error that
 //! comes at once, not an allocation.
 
+mod embedded;
+pub(crate) mod files;
 mod gguf;
 mod gguf_config;
 mod gguf_header;
@@ -19,7 +21,7 @@ mod golden;
 mod hf_config;
 mod hf_rope;
 mod hf_weights;
-mod json_fields;
+pub(crate) mod json_fields;
 mod limits;
 mod model_ref;
 mod origin;
@@ -27,15 +29,14 @@ mod random;
 mod random_spec;
 mod safetensors_header;
 
+pub use files::ModelFiles;
 pub use gguf_header::GgufHeader;
 pub use model_ref::{ModelRef, is_hub_id};
 pub use origin::{Origin, OriginKind};
 pub use random_spec::RandomSpec;
 
-use std::path::Path;
-
 use crate::config::ModelConfig;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::source::{self, TensorSource};
 
 /// Weights that threads may load from side by side.
@@ -48,22 +49,12 @@ pub type Weights = Box<dyn TensorSource + Send + Sync>;
 /// not fit it, all of them in one error.
 pub fn open(model: &ModelRef) -> Result<(ModelConfig, Weights, Origin)> {
     let (config, weights, origin): (ModelConfig, Weights, Origin) = match model {
-        ModelRef::Tiny => {
-            return Err(Error::UnknownModel {
-                given: model.to_string(),
-                expected: "another model: this version has no embedded one, `random:0` is always there".to_owned(),
-            });
-        }
+        ModelRef::Tiny => open_files(embedded::TINY_REASONER)?,
         ModelRef::Random(spec) => {
             let origin = Origin::random(*spec, random::identity(spec));
             (spec.config(), Box::new(random::RandomWeights::new(spec)), origin)
         }
-        ModelRef::Folder(folder) => {
-            let config = hf_config::read(folder)?;
-            let weights = hf_weights::HfWeights::open(folder)?;
-            let origin = Origin::folder(folder, config_files(folder), weights.files().to_vec());
-            (config, Box::new(weights), origin)
-        }
+        ModelRef::Folder(folder) => open_files(folder.as_path().into())?,
         ModelRef::Gguf(file) => {
             let (config, weights) = gguf::open(file)?;
             (config, Box::new(weights), Origin::gguf(file))
@@ -73,14 +64,19 @@ pub fn open(model: &ModelRef) -> Result<(ModelConfig, Weights, Origin)> {
     Ok((config, weights, origin))
 }
 
-fn config_files(folder: &Path) -> Vec<std::path::PathBuf> {
-    let names = [hf_config::CONFIG, hf_config::GENERATION_CONFIG];
-    names.iter().map(|name| folder.join(name)).filter(|path| path.exists()).collect()
+fn open_files(files: ModelFiles) -> Result<(ModelConfig, Weights, Origin)> {
+    let config = hf_config::read(&files)?;
+    let weights = hf_weights::HfWeights::open(&files)?;
+    let origin = Origin::hugging_face(files, weights.shards().to_vec());
+    Ok((config, Box::new(weights), origin))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::error::Error;
 
     fn opened(text: &str) -> Result<(ModelConfig, Weights, Origin)> {
         open(&text.parse()?)
@@ -91,7 +87,6 @@ mod tests {
         let (config, weights, origin) = opened("random:4,layers=2").unwrap();
         assert_eq!(weights.shapes(), config.tensors());
         assert_eq!(origin.id(), "random:4,layers=2");
-        assert!(origin.files().is_empty());
         let hash = origin.weights_sha256().unwrap().to_owned();
         assert_eq!(hash.len(), 64);
         let (_, _, same) = opened("random:4,layers=2,heads=4").unwrap();
@@ -101,9 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn the_embedded_model_says_that_it_is_not_there_yet() {
-        let error = opened("tiny").err().unwrap();
-        assert!(error.to_string().contains("no embedded one"), "{error}");
+    fn the_embedded_model_is_the_folder_that_lies_in_the_repository() {
+        let (config, weights, origin) = opened("tiny").unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/tiny-reasoner");
+        let (of_folder, folder_weights, folder_origin) = open(&ModelRef::Folder(folder)).unwrap();
+        assert_eq!(config, of_folder);
+        assert_eq!(weights.shapes(), folder_weights.shapes());
+        assert_eq!(origin.weights_sha256().unwrap(), folder_origin.weights_sha256().unwrap());
+        assert_eq!((origin.id(), folder_origin.id()), ("tiny-reasoner", "tiny-reasoner"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
+use super::files::ModelFiles;
 use super::random_spec::RandomSpec;
 use crate::error::{Error, Result};
 
@@ -15,8 +16,9 @@ use crate::error::{Error, Result};
 pub enum OriginKind {
     /// Made up from a seed: there is no file.
     Random(RandomSpec),
-    /// A Hugging Face folder: `tokenizer.json` and `tokenizer_config.json` lie beside the weights.
-    Folder(PathBuf),
+    /// A Hugging Face folder, on the disk or in the program: `tokenizer.json` and `tokenizer_config.json` lie beside the
+    /// weights.
+    Folder(ModelFiles),
     /// A GGUF file: the tokenizer is in its metadata ([`GgufHeader`](super::GgufHeader)).
     Gguf(PathBuf),
 }
@@ -26,9 +28,8 @@ pub enum OriginKind {
 pub struct Origin {
     id: String,
     kind: OriginKind,
-    files: Vec<PathBuf>,
-    /// Those of `files` that hold weights.
-    weight_files: Vec<PathBuf>,
+    /// Names of the weight files of a folder.
+    weight_files: Vec<String>,
     /// What is hashed where there are no files.
     spelled: String,
     sha256: OnceLock<String>,
@@ -36,21 +37,19 @@ pub struct Origin {
 
 impl Origin {
     pub(super) fn random(spec: RandomSpec, spelled: String) -> Self {
-        Self::new(spec.to_string(), OriginKind::Random(spec), Vec::new(), Vec::new(), spelled)
+        Self::new(spec.to_string(), OriginKind::Random(spec), Vec::new(), spelled)
     }
 
-    pub(super) fn folder(folder: &Path, config_files: Vec<PathBuf>, weight_files: Vec<PathBuf>) -> Self {
-        let files = config_files.into_iter().chain(weight_files.iter().cloned()).collect();
-        Self::new(last_name(folder), OriginKind::Folder(folder.to_owned()), files, weight_files, String::new())
+    pub(super) fn hugging_face(files: ModelFiles, weight_files: Vec<String>) -> Self {
+        Self::new(last_name(files.place()), OriginKind::Folder(files), weight_files, String::new())
     }
 
     pub(super) fn gguf(file: &Path) -> Self {
-        let files = vec![file.to_owned()];
-        Self::new(last_name(file), OriginKind::Gguf(file.to_owned()), files.clone(), files, String::new())
+        Self::new(last_name(file), OriginKind::Gguf(file.to_owned()), Vec::new(), String::new())
     }
 
-    fn new(id: String, kind: OriginKind, files: Vec<PathBuf>, weight_files: Vec<PathBuf>, spelled: String) -> Self {
-        Self { id, kind, files, weight_files, spelled, sha256: OnceLock::new() }
+    fn new(id: String, kind: OriginKind, weight_files: Vec<String>, spelled: String) -> Self {
+        Self { id, kind, weight_files, spelled, sha256: OnceLock::new() }
     }
 
     /// Name for tables and provenance: the spec, or the last part of the path. Never a whole path, which would make
@@ -64,11 +63,6 @@ impl Origin {
         &self.kind
     }
 
-    /// Every file that configuration and weights were read from.
-    pub fn files(&self) -> &[PathBuf] {
-        &self.files
-    }
-
     /// SHA-256 of the weights in hexadecimal, computed when first asked for.
     ///
     /// One file: the hash of the file, as `sha256sum` prints it. Shards: the hash of the lines `HASH  NAME` of all shards
@@ -77,13 +71,14 @@ impl Origin {
         if let Some(known) = self.sha256.get() {
             return Ok(known);
         }
-        let computed = match self.weight_files.as_slice() {
-            [] => hex(Sha256::digest(&self.spelled).as_slice()),
-            [file] => file_sha256(file)?,
-            shards => {
+        let computed = match (&self.kind, self.weight_files.as_slice()) {
+            (OriginKind::Random(_), _) => hex(Sha256::digest(&self.spelled).as_slice()),
+            (OriginKind::Gguf(file), _) => sha256(file, File::open(file).map_err(Error::io(file))?)?,
+            (OriginKind::Folder(files), [file]) => sha256(&files.path(file), files.open(file)?.0)?,
+            (OriginKind::Folder(files), shards) => {
                 let mut list = Sha256::new();
                 for shard in shards {
-                    list.update(format!("{}  {}\n", file_sha256(shard)?, last_name(shard)));
+                    list.update(format!("{}  {shard}\n", sha256(&files.path(shard), files.open(shard)?.0)?));
                 }
                 hex(list.finalize().as_slice())
             }
@@ -98,8 +93,7 @@ fn last_name(path: &Path) -> String {
     name(path).or_else(|| name(&path.canonicalize().ok()?)).unwrap_or_else(|| "model".to_owned())
 }
 
-fn file_sha256(path: &Path) -> Result<String> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
+fn sha256(path: &Path, mut file: impl Read) -> Result<String> {
     let mut hash = Sha256::new();
     let mut block = vec![0; 1 << 20];
     loop {
@@ -136,14 +130,13 @@ mod tests {
     #[test]
     fn shards_have_the_hash_of_their_list() {
         let folder = tempfile::tempdir().unwrap();
-        let shards: Vec<PathBuf> = ["a", "b"].iter().map(|name| folder.path().join(name)).collect();
-        for path in &shards {
-            std::fs::write(path, "abc").unwrap();
+        let shards = ["a", "b"].map(str::to_owned);
+        for name in &shards {
+            std::fs::write(folder.path().join(name), "abc").unwrap();
         }
-        let origin = Origin::folder(folder.path(), vec![folder.path().join("config.json")], shards);
+        let origin = Origin::hugging_face(folder.path().into(), shards.to_vec());
         let list = format!("{ABC}  a\n{ABC}  b\n");
         assert_eq!(origin.weights_sha256().unwrap(), hex(Sha256::digest(list).as_slice()));
-        assert_eq!(origin.files().len(), 3);
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! data, which the tensors cover without hole or overlap. The format's own library wants the whole file in memory or
 //! mapped; here only the header is read, and each tensor's bytes later on demand.
 
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
@@ -44,14 +43,8 @@ pub(super) struct Entry {
     pub(super) bytes: Range<u64>,
 }
 
-/// Reads and checks the header of `path`; entries come in the order of their data.
-pub(super) fn read(path: &Path) -> Result<Vec<Entry>> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
-    let file_bytes = file.metadata().map_err(Error::io(path))?.len();
-    parse(path, &mut file, file_bytes)
-}
-
-fn parse(path: &Path, file: &mut dyn Read, file_bytes: u64) -> Result<Vec<Entry>> {
+/// Reads and checks the header of `file`, which is called `path` in errors; entries come in the order of their data.
+pub(super) fn read(path: &Path, file: &mut (impl Read + ?Sized), file_bytes: u64) -> Result<Vec<Entry>> {
     let mut length = [0; LENGTH_BYTES as usize];
     if file_bytes < LENGTH_BYTES {
         return Err(damaged(path, "length of the header", "8 bytes", format!("{file_bytes} bytes")));
@@ -152,7 +145,7 @@ mod tests {
     use super::*;
 
     fn parsed(bytes: &[u8]) -> Result<Vec<Entry>> {
-        parse(Path::new("x"), &mut &bytes[..], bytes.len() as u64)
+        read(Path::new("x"), &mut &bytes[..], bytes.len() as u64)
     }
 
     fn file(header: &str, data_bytes: usize) -> Vec<u8> {

@@ -13,19 +13,24 @@ use super::post::post_processor;
 use super::special::SpecialTokens;
 use super::{Tokenizer, library_error, sha256_hex};
 use crate::error::{Error, Result};
+use crate::load::files::ModelFiles;
+use crate::load::json_fields::read_object;
 
-pub(super) fn load(folder: &Path) -> Result<Tokenizer> {
-    let path = folder.join("tokenizer.json");
-    if !path.is_file() {
-        return Err(missing(folder));
+const DEFINITION: &str = "tokenizer.json";
+const CONFIG: &str = "tokenizer_config.json";
+const SPECIAL: &str = "special_tokens_map.json";
+
+pub(super) fn load(files: &ModelFiles) -> Result<Tokenizer> {
+    if !files.has(DEFINITION) {
+        return Err(missing(files));
     }
-    let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
+    let (path, bytes) = (files.path(DEFINITION), files.read(DEFINITION)?);
     let place = path.display().to_string();
     let mut library = parse(&path, &bytes)?;
     library.with_padding(None);
     library.with_truncation(None).map_err(library_error(&place))?;
 
-    let config = FolderConfig::read(folder)?;
+    let config = FolderConfig::read(files)?;
     let special = config.special_tokens()?;
     let mut added = config.added_tokens()?;
     for (name, text) in special.iter() {
@@ -56,17 +61,18 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Library> {
     })
 }
 
-fn missing(folder: &Path) -> Error {
-    let got = if !folder.is_dir() {
+fn missing(files: &ModelFiles) -> Error {
+    let got = if matches!(files, ModelFiles::Disk(folder) if !folder.is_dir()) {
         "no such folder"
-    } else if folder.join("tokenizer.model").is_file() {
+    } else if files.has("tokenizer.model") {
         "only tokenizer.model (SentencePiece), which is not supported: convert it to tokenizer.json"
-    } else if folder.join("vocab.json").is_file() {
+    } else if files.has("vocab.json") {
         "only vocab.json, the old form: save the tokenizer again to get tokenizer.json"
     } else {
         "no tokenizer file"
     };
-    Error::Tokenizer { place: folder.display().to_string(), expected: "tokenizer.json".to_owned(), got: got.to_owned() }
+    let place = files.place().display().to_string();
+    Error::Tokenizer { place, expected: DEFINITION.to_owned(), got: got.to_owned() }
 }
 
 /// `tokenizer_config.json`, and `special_tokens_map.json` for what it leaves out. Either file may be absent.
@@ -77,10 +83,10 @@ pub(crate) struct FolderConfig {
 }
 
 impl FolderConfig {
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join("tokenizer_config.json");
-        let mut values = read_object(&path)?;
-        let map = read_object(&folder.join("special_tokens_map.json"))?;
+    pub(crate) fn read(files: &ModelFiles) -> Result<Self> {
+        let path = files.path(CONFIG);
+        let object = |file| if files.has(file) { read_object(files, file) } else { Ok(Map::new()) };
+        let (mut values, map) = (object(CONFIG)?, object(SPECIAL)?);
         for name in SpecialTokens::names() {
             if let (false, Some(value)) = (values.contains_key(name), map.get(name)) {
                 values.insert(name.to_owned(), value.clone());
@@ -164,13 +170,5 @@ impl FolderConfig {
             .lstrip(flag("lstrip", false))
             .rstrip(flag("rstrip", false))
             .normalized(flag("normalized", !special)))
-    }
-}
-
-fn read_object(path: &Path) -> Result<Map<String, Value>> {
-    match std::fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|source| Error::Json { path: path.to_owned(), source }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Map::new()),
-        Err(error) => Err(Error::io(path)(error)),
     }
 }

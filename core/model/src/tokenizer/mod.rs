@@ -29,6 +29,7 @@ pub use offsets::TokenText;
 pub use special::SpecialTokens;
 
 use crate::error::{Error, Result};
+use crate::load::ModelFiles;
 
 /// A tokenizer and the special tokens that its model declares.
 #[derive(Debug, Clone)]
@@ -48,8 +49,8 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If `tokenizer.json` is missing (a folder with only `tokenizer.model` is named as such) or broken.
-    pub fn from_folder(folder: &Path) -> Result<Self> {
-        folder::load(folder)
+    pub fn from_folder(files: impl Into<ModelFiles>) -> Result<Self> {
+        folder::load(&files.into())
     }
 
     /// From the metadata of a GGUF file.

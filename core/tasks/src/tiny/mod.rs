@@ -36,4 +36,3 @@ pub use chain::{Operation, Sign};
 pub use level::Level;
 pub use problem::TinyProblem;
 pub use tokenizer_files::write_tokenizer;
-pub use write::{GoldSpan, Mention, MentionKind};

@@ -5,7 +5,7 @@ use super::draws::Draws;
 use super::level::Level;
 use super::vocabulary::{self, N_LETTERS};
 use super::write;
-use crate::problem::Problem;
+use crate::problem::{GoldSpan, Problem};
 
 /// Tokens of `e = c + d = 8 + 7 so e 5 .`.
 const STEP_TOKENS: usize = 13;
@@ -89,11 +89,12 @@ impl TinyProblem {
             gold: Some(self.gold().to_string()),
             level: Some(self.level.name().to_owned()),
             subject: None,
+            gold_spans: Some(self.gold_spans()),
         }
     }
 
-    /// For each queried value, in the order of the query, the tokens of prompt and solution that state it.
-    pub fn gold_spans(&self) -> Vec<write::GoldSpan> {
+    /// For each queried value, in the order of the query, how the solution states it and where.
+    pub fn gold_spans(&self) -> Vec<GoldSpan> {
         write::gold_spans(self)
     }
 

@@ -7,6 +7,7 @@ use epikv_model::tokenizer::Tokenizer;
 use super::*;
 use crate::prompt::{Prompt, PromptOptions};
 use crate::span::{BoundaryKind, find_spans};
+use crate::trace::{FinishReason, Generation, Sampling, build_trace};
 
 fn example() -> TinyProblem {
     let (plus, minus) = (Operation::Combine(Sign::Plus), Operation::Combine(Sign::Minus));
@@ -66,18 +67,16 @@ fn gold_spans_hold_the_values_and_nothing_else_states_them() {
         ids.extend(problem.solution());
         let boundary = ids.iter().position(|id| *id == vocabulary::THINK_END).unwrap();
         for (gold, (_, index)) in problem.gold_spans().iter().zip(&problem.query) {
-            assert_eq!(gold.value, problem.values[*index]);
-            let pair = format!("{} {}", gold.letter, gold.value);
-            let mut pairs = 0;
-            for mention in &gold.mentions {
-                let text = vocabulary::text(&ids[mention.span.clone()]);
-                let want = if mention.kind == MentionKind::Operand { pair[2..].to_owned() } else { pair.clone() };
-                assert_eq!(text, want);
-                pairs += usize::from(mention.kind != MentionKind::Operand);
-            }
-            let all = vocabulary::text(&ids[..boundary]).matches(&pair).count();
-            assert_eq!(pairs, all, "{}", problem.id);
-            assert_eq!(pairs, 1 + usize::from(problem.checked.contains(index)));
+            let pair = format!("{} {}", vocabulary::TOKENS[29 + problem.first_letter + index], problem.values[*index]);
+            assert_eq!(gold.text, pair);
+            assert!(gold.mentions.iter().all(|span| vocabulary::text(&ids[span.clone()]) == pair));
+            assert_eq!(
+                gold.mentions.len(),
+                vocabulary::text(&ids[..boundary]).matches(&pair).count(),
+                "{}",
+                problem.id
+            );
+            assert_eq!(gold.mentions.len(), 1 + usize::from(problem.checked.contains(index)));
         }
     }
 }
@@ -107,8 +106,22 @@ fn tokenizer_and_template_give_the_ids_of_the_table() {
         let answer = split.answer_text();
         let found = epikv_grader::extract(&answer, Mode::Strict).unwrap();
         assert_eq!(found.answer.trim(), row.gold.as_deref().unwrap());
-        let verdict = epikv_grader::compare(&found.answer, &row.gold.unwrap(), Mode::Strict);
+        let verdict = epikv_grader::compare(&found.answer, row.gold.as_deref().unwrap(), Mode::Strict);
         assert!(verdict.verdict.is_same(), "{verdict:?}");
+
+        let generation = Generation {
+            prompt: None,
+            token_ids: &ids,
+            n_prompt,
+            finish_reason: FinishReason::Eos,
+            sampling: Sampling::default(),
+        };
+        let trace = build_trace(row.id.clone(), &row, &generation, &tokenizer).unwrap();
+        assert_eq!(trace.correct, Some(true));
+        let mut spans: Vec<_> = problem.gold_spans().into_iter().flat_map(|gold| gold.mentions).collect();
+        spans.sort_unstable_by_key(|span| span.start);
+        let flat: Vec<i32> = spans.iter().flat_map(|span| [span.start as i32, span.end as i32]).collect();
+        assert_eq!(trace.gold_spans, Some(flat), "found in the trace as the solution has them");
     }
 }
 

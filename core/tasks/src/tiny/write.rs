@@ -1,55 +1,12 @@
-//! A problem as tokens: statement, reasoning and answer, and where each value is mentioned.
-
-use std::ops::Range;
+//! A problem as tokens: statement, reasoning and answer, and where each value is stated.
 
 use super::chain::Operation;
 use super::problem::TinyProblem;
 use super::vocabulary::{
     BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, TIMES, WAIT, YES, digit, letter,
+    text,
 };
-
-/// How a value is mentioned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum MentionKind {
-    /// `e 5`, where it was worked out.
-    Stated,
-    /// `e 5`, where it was checked.
-    Checked,
-    /// `5`, as an operand of another letter.
-    Operand,
-}
-
-impl MentionKind {
-    /// Name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Stated => "stated",
-            Self::Checked => "checked",
-            Self::Operand => "operand",
-        }
-    }
-}
-
-/// A mention of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
-    /// Tokens, counted from the first of the prompt.
-    pub span: Range<usize>,
-    /// How.
-    pub kind: MentionKind,
-}
-
-/// Where the reasoning holds a value that the answer needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GoldSpan {
-    /// The letter.
-    pub letter: String,
-    /// Its value.
-    pub value: u8,
-    /// All mentions in the reasoning, in order. The answer looks a value up where letter and digit stand side by side
-    /// (`stated`, `checked`); an `operand` holds it too.
-    pub mentions: Vec<Mention>,
-}
+use crate::problem::GoldSpan;
 
 /// `c 8 ; d 7 ; + - ; wait f ; h ? g + e`.
 pub(super) fn statement(problem: &TinyProblem) -> Vec<u32> {
@@ -85,20 +42,23 @@ fn query(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>, term: impl Fn(u
     }
 }
 
-/// Reasoning and answer, with the mentions of values: index of the value, and where.
+/// Reasoning and answer, with the places that state a value.
 pub(super) struct Solution {
     pub(super) tokens: Vec<u32>,
-    /// Spans count from the first token of the solution.
-    pub(super) mentions: Vec<(usize, Mention)>,
+    /// Index of the value, and the first token of `e 5`, counted from the first of the solution.
+    pub(super) stated: Vec<(usize, usize)>,
 }
 
+/// Tokens of `e 5`.
+const STATED_TOKENS: usize = 2;
+
 pub(super) fn solution(problem: &TinyProblem) -> Solution {
-    let mut solution = Solution { tokens: Vec::new(), mentions: Vec::new() };
+    let mut solution = Solution { tokens: Vec::new(), stated: Vec::new() };
     for index in 2..problem.values.len() {
-        solution.step(problem, index, MentionKind::Stated);
+        solution.step(problem, index);
         if problem.checked.binary_search(&index).is_ok() {
             solution.tokens.extend([WAIT, CHECK]);
-            solution.step(problem, index, MentionKind::Checked);
+            solution.step(problem, index);
             solution.tokens.extend([YES, STOP]);
         }
     }
@@ -108,7 +68,7 @@ pub(super) fn solution(problem: &TinyProblem) -> Solution {
 
 impl Solution {
     /// `e = c + d = 8 + 7 so e 5 .`.
-    fn step(&mut self, problem: &TinyProblem, index: usize, kind: MentionKind) {
+    fn step(&mut self, problem: &TinyProblem, index: usize) {
         let name = |i: usize| letter(problem.letter(i));
         let value = |i: usize| digit(problem.values[i]);
         let operation = problem.operation(index);
@@ -121,20 +81,9 @@ impl Solution {
             Operation::Combine(_) => 0,
         };
         self.tokens.extend([name(index), EQUALS, name(first), sign, second.map_or(factor, name), EQUALS]);
-        self.mention(first, 1, MentionKind::Operand);
-        self.tokens.extend([value(first), sign]);
-        if let Some(second) = second {
-            self.mention(second, 1, MentionKind::Operand);
-        }
-        self.tokens.extend([second.map_or(factor, value), SO]);
-        self.mention(index, 2, kind);
+        self.tokens.extend([value(first), sign, second.map_or(factor, value), SO]);
+        self.stated.push((index, self.tokens.len()));
         self.tokens.extend([name(index), value(index), STOP]);
-    }
-
-    /// Notes that the next `n` tokens hold a value.
-    fn mention(&mut self, index: usize, n: usize, kind: MentionKind) {
-        let first = self.tokens.len();
-        self.mentions.push((index, Mention { span: first..first + n, kind }));
     }
 
     /// `</think> p + f - m = 4 + 9 - 1 = 3 - 1 = \boxed{ 2 } <eos>`.
@@ -157,15 +106,17 @@ impl Solution {
     }
 }
 
-/// Where the reasoning holds each queried value.
+/// Where the reasoning states each queried value. As an operand a value stands beside other letters: that is no statement.
 pub(super) fn gold_spans(problem: &TinyProblem) -> Vec<GoldSpan> {
     let n_prompt = problem.prompt().len();
-    let mentions = solution(problem).mentions;
-    let moved = |m: &Mention| Mention { span: m.span.start + n_prompt..m.span.end + n_prompt, kind: m.kind };
+    let stated = solution(problem).stated;
     let span = |index: usize| GoldSpan {
-        letter: super::vocabulary::text(&[letter(problem.letter(index))]),
-        value: problem.values[index],
-        mentions: mentions.iter().filter(|(i, _)| *i == index).map(|(_, m)| moved(m)).collect(),
+        text: text(&[letter(problem.letter(index)), digit(problem.values[index])]),
+        mentions: stated
+            .iter()
+            .filter(|(i, _)| *i == index)
+            .map(|(_, at)| n_prompt + at..n_prompt + at + STATED_TOKENS)
+            .collect(),
     };
     problem.query.iter().map(|(_, index)| span(*index)).collect()
 }

@@ -1,0 +1,21 @@
+//! The model that the program carries.
+
+use super::files::ModelFiles;
+
+macro_rules! carried {
+    ($($name:literal),+) => {
+        &[$(($name, include_bytes!(concat!("../../../../data/tiny-reasoner/", $name)))),+]
+    };
+}
+
+/// `data/tiny-reasoner`: see its card for what it is and how it was trained.
+pub(super) const TINY_REASONER: ModelFiles = ModelFiles::Embedded {
+    name: "tiny-reasoner",
+    files: carried!(
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json"
+    ),
+};

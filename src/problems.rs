@@ -1,0 +1,35 @@
+//! `epikv problems`: problems made by rule, with known answers.
+
+use std::io::Write;
+
+use anyhow::{Result, bail};
+use epikv_tasks::problem::{Problem, write_problems};
+use epikv_tasks::tiny::{Level, TinyProblem};
+
+use crate::cli::{Family, ProblemsArgs};
+use crate::output::{Done, Exists};
+
+/// Writes a file of problems.
+pub(crate) fn run(args: &ProblemsArgs) -> Result<Done> {
+    if args.out.exists() && !args.fresh {
+        return Err(Exists::at(&args.out).into());
+    }
+    if args.out.extension().is_none_or(|extension| extension != "jsonl") {
+        bail!("--out {}: expected a file name that ends in .jsonl", args.out.display());
+    }
+    if let Some(folder) = args.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        epikv_schemas::fs::create_folder(folder)?;
+    }
+    let level = Level::from(args.level);
+    let problems = match args.family {
+        Family::Tiny => tiny(level, args.seed, args.n),
+    };
+    write_problems(&args.out, &problems)?;
+    writeln!(std::io::stderr(), "{} problems, level {} -> {}", args.n, level.name(), args.out.display())?;
+    Ok(Done::All)
+}
+
+/// The first `n` problems of a seed.
+pub(crate) fn tiny(level: Level, seed: u64, n: usize) -> Vec<Problem> {
+    (0..n as u64).map(|index| TinyProblem::generate(level, seed, index).to_problem()).collect()
+}
