@@ -2,6 +2,7 @@
 
 mod cli;
 mod config_file;
+mod correlate;
 mod demo;
 mod label;
 mod output;
@@ -9,6 +10,7 @@ mod progress;
 mod report;
 mod schema;
 mod setup;
+mod signals;
 mod trace;
 
 use std::process::ExitCode;
@@ -27,8 +29,10 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Trace(args) => trace::run(&args),
         Command::Label(args) => label::run(&args),
+        Command::Correlate(args) => correlate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Signals(args) => signals::run(&args),
     };
     match done {
         Ok(output::Done::All) => ExitCode::SUCCESS,
