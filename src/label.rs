@@ -42,7 +42,7 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
 }
 
 /// A trace that stands twice would give two rows of one key.
-fn check_unique(traces: &[Trace], path: &Path) -> Result<()> {
+pub(crate) fn check_unique(traces: &[Trace], path: &Path) -> Result<()> {
     let mut seen = std::collections::BTreeMap::new();
     for (row, trace) in traces.iter().enumerate() {
         if let Some(first) = seen.insert(&trace.trace_id, row) {
@@ -53,7 +53,7 @@ fn check_unique(traces: &[Trace], path: &Path) -> Result<()> {
 }
 
 /// Token ids mean something only to the tokenizer that made them; other weights are allowed but worth a word.
-fn check_made_by(made_by: &Provenance, model: &Model, path: &Path) -> Result<()> {
+pub(crate) fn check_made_by(made_by: &Provenance, model: &Model, path: &Path) -> Result<()> {
     let made = made_by.get("model");
     let stored = |key: &str| made.and_then(|m| m[key].as_str().map(str::to_owned));
     if let Some(tokenizer) = stored("tokenizer_sha256").filter(|sha| sha != model.tokenizer.sha256()) {

@@ -2,6 +2,7 @@
 
 mod cli;
 mod config_file;
+mod correlate;
 mod demo;
 mod label;
 mod output;
@@ -10,6 +11,7 @@ mod progress;
 mod report;
 mod schema;
 mod setup;
+mod signals;
 mod trace;
 
 use std::process::ExitCode;
@@ -29,8 +31,10 @@ fn main() -> ExitCode {
         Command::Problems(args) => problems::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Label(args) => label::run(&args),
+        Command::Correlate(args) => correlate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Signals(args) => signals::run(&args),
     };
     match done {
         Ok(output::Done::All) => ExitCode::SUCCESS,

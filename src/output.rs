@@ -90,6 +90,14 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Writes one file that is no table aside: text or a picture. Its line in the manifest has no rows.
+    pub(crate) fn write_bytes(&mut self, file: &str, content: &[u8]) -> Result<()> {
+        let written = fs::write_atomic(&self.folder.join(UNFINISHED).join(file), content)?;
+        let fs::Fingerprint { bytes, sha256 } = written;
+        self.written.push(PartInfo { file: file.to_owned(), rows: 0, sha256, bytes });
+        Ok(())
+    }
+
     /// Moves all files in place and lists them.
     pub(crate) fn finish(mut self) -> Result<()> {
         for part in &self.written {

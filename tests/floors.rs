@@ -28,6 +28,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("arrow", &["schemas"]),
     ("polars", &["analyzer", "notebooks-export"]),
     ("tokenizers", &["model"]),
+    ("resvg", &["analyzer"]),
 ];
 
 fn packages() -> Vec<Value> {

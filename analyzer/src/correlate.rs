@@ -3,21 +3,36 @@
 //! Two figures, always both:
 //!
 //! - **pooled**: rho and AUC over all tokens of all usable traces at once. It mixes level shifts between traces with
-//!   ranking inside them. Its interval is Fisher's with `n` = usable traces: a convention, not a sampling theory.
+//!   ranking inside them. Its interval is a Fisher form with `n` = usable traces: a convention, not a sampling theory.
 //! - **within**: one coefficient a trace, pooled as `tanh(mean(atanh(rho_i)))` with equal weights; the interval is
 //!   Student's t over the `atanh(rho_i)`, so that it contains the variance between traces. Its AUC is the plain mean.
+//!
+//! Both have a trace bootstrap besides ([`Resamples`]).
 //!
 //! A trace is usable if its own coefficient is defined. The others are left out of both figures and counted by reason, so
 //! that both speak of the same tokens.
 
-use epikv_stats::pool::{PoolWeight, pool_fisher};
+use epikv_stats::pool::{PoolWeight, clipped_z, pool_fisher};
+use epikv_stats::quantile::median;
 use epikv_stats::{BinaryRanks, Confidence, FisherMethod, RankScratch, fisher_interval};
 
 use crate::join::Labelled;
+use crate::resamples::{Draws, Pool, Resamples};
 use crate::trace_rho::{TraceRho, Undefined};
 
-/// A coefficient with its interval. Undefined parts are `None`.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// Which intervals are computed.
+#[derive(Debug, Clone, Copy)]
+pub struct Intervals<'r> {
+    /// Level of all of them.
+    pub confidence: Confidence,
+    /// Form of the pooled interval on usable traces.
+    pub fisher: FisherMethod,
+    /// Replicates of the trace bootstrap.
+    pub resamples: &'r Resamples,
+}
+
+/// A coefficient with its intervals. Undefined parts are `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// Spearman's rho against the binary label; with ties in the label it cannot reach 1.
     pub rho: Option<f64>,
@@ -27,6 +42,25 @@ pub struct Figure {
     pub ci_lo: Option<f64>,
     /// Upper bound of rho.
     pub ci_hi: Option<f64>,
+    /// Lower bound of rho by the trace bootstrap.
+    pub boot_lo: Option<f64>,
+    /// Upper bound of rho by the trace bootstrap.
+    pub boot_hi: Option<f64>,
+    /// Replicates of rho.
+    pub draws: Draws,
+}
+
+impl Figure {
+    /// `2 auc - 1`.
+    pub fn rank_biserial(&self) -> Option<f64> {
+        self.auc.map(|auc| 2.0 * auc - 1.0)
+    }
+
+    /// Adds the replicates and the interval that follows from them.
+    fn with_draws(self, draws: Draws, confidence: Confidence) -> Self {
+        let interval = self.rho.and_then(|rho| draws.interval(rho, confidence));
+        Self { boot_lo: interval.map(|i| i.0), boot_hi: interval.map(|i| i.1), draws, ..self }
+    }
 }
 
 /// A signal against the labels.
@@ -52,19 +86,26 @@ pub struct Correlation {
     pub pooled: Figure,
     /// Trace by trace.
     pub within: Figure,
+    /// Median of the coefficients of the traces.
+    pub rho_median_trace: Option<f64>,
+    /// Share of traces with a positive coefficient.
+    pub share_positive: Option<f64>,
+    /// Traces whose coefficient was clipped before Fisher's z.
+    pub k_clipped: usize,
     /// The coefficient of each trace given, in their order; null where undefined.
     pub by_trace: Vec<Result<TraceRho, Undefined>>,
 }
 
-/// Correlates one signal with the labels of many traces. Cost `O(n)` in the tokens, 13 bytes a token.
-pub fn correlate(traces: &[Labelled], confidence: Confidence) -> Correlation {
+/// Correlates one signal with the labels of many traces.
+///
+/// Cost `O(n log n)` in the tokens; a replicate of the bootstrap costs `O(min(n, k^2))` for `k` usable traces.
+pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation {
     let mut scratch = RankScratch::default();
     let by_trace: Vec<_> = traces.iter().map(|trace| TraceRho::of(trace, &mut scratch)).collect();
     let usable: Vec<&Labelled> = traces.iter().zip(&by_trace).filter(|(_, rho)| rho.is_ok()).map(|(t, _)| t).collect();
-    let signal: Vec<f32> = usable.iter().flat_map(|t| t.signal()).copied().collect();
-    let important: Vec<bool> = usable.iter().flat_map(|t| t.important()).copied().collect();
-    let ranks = BinaryRanks::from_f32(&signal, &important, &mut scratch).unwrap_or_default();
+    let rhos: Vec<f64> = by_trace.iter().flatten().map(|t| t.rho).collect();
     let left_out = |reason| by_trace.iter().filter(|rho| rho.err() == Some(reason)).count();
+    let (ranks, pooled) = pooled(&usable, intervals);
     Correlation {
         n_tokens: ranks.n,
         n_traces: traces.len(),
@@ -74,30 +115,51 @@ pub fn correlate(traces: &[Labelled], confidence: Confidence) -> Correlation {
         n_constant_signal: left_out(Undefined::ConstantSignal),
         n_undefined: traces.iter().map(Labelled::n_undefined).sum(),
         base_rate: ranks.base_rate(),
-        pooled: pooled(&ranks, usable.len(), confidence),
-        within: within(&by_trace, confidence),
+        pooled,
+        within: within(&by_trace, intervals),
+        rho_median_trace: median(&rhos),
+        share_positive: (!rhos.is_empty())
+            .then(|| rhos.iter().filter(|&&r| r > 0.0).count() as f64 / rhos.len() as f64),
+        k_clipped: rhos.iter().filter(|&&r| clipped_z(r).1).count(),
         by_trace,
     }
 }
 
-fn pooled(ranks: &BinaryRanks, n_eff: usize, confidence: Confidence) -> Figure {
-    let rho = ranks.rho();
-    let interval = rho.map(|rho| fisher_interval(rho, n_eff as u64, confidence, FisherMethod::Plain));
-    Figure { rho, auc: ranks.auc(), ci_lo: interval.and_then(|ci| ci.lo), ci_hi: interval.and_then(|ci| ci.hi) }
+fn pooled(usable: &[&Labelled], intervals: &Intervals<'_>) -> (BinaryRanks, Figure) {
+    let Some(pool) = Pool::new(usable) else { return <_>::default() };
+    let ranks = pool.ranks(&vec![1; usable.len()]);
+    let fisher = |rho| fisher_interval(rho, usable.len() as u64, intervals.confidence, intervals.fisher);
+    let interval = ranks.rho().map(fisher);
+    let figure = Figure {
+        rho: ranks.rho(),
+        auc: ranks.auc(),
+        ci_lo: interval.and_then(|ci| ci.lo),
+        ci_hi: interval.and_then(|ci| ci.hi),
+        ..Figure::default()
+    };
+    let draws = intervals.resamples.draws(usable.len(), |counts| pool.ranks(counts).rho());
+    (ranks, figure.with_draws(draws, intervals.confidence))
 }
 
-fn within(by_trace: &[Result<TraceRho, Undefined>], confidence: Confidence) -> Figure {
+fn within(by_trace: &[Result<TraceRho, Undefined>], intervals: &Intervals<'_>) -> Figure {
     let usable: Vec<&TraceRho> = by_trace.iter().flatten().collect();
     let rhos: Vec<f64> = usable.iter().map(|t| t.rho).collect();
     let lengths: Vec<u64> = usable.iter().map(|t| t.n_tokens).collect();
     let aucs: Vec<f64> = usable.iter().map(|t| t.auc).collect();
-    let all = pool_fisher(&rhos, &lengths, PoolWeight::Equal, confidence);
-    Figure {
+    let all = pool_fisher(&rhos, &lengths, PoolWeight::Equal, intervals.confidence);
+    let figure = Figure {
         rho: all.map(|p| p.rho),
         auc: epikv_stats::moments::mean(&aucs),
         ci_lo: all.and_then(|p| p.lo),
         ci_hi: all.and_then(|p| p.hi),
-    }
+        ..Figure::default()
+    };
+    let z: Vec<f64> = rhos.iter().map(|&rho| clipped_z(rho).0).collect();
+    let draws = intervals.resamples.draws(z.len(), |counts| {
+        let (sum, n) = z.iter().zip(counts).fold((0.0, 0), |(sum, n), (z, &c)| (sum + z * f64::from(c), n + c));
+        (n > 0).then(|| (sum / f64::from(n)).tanh())
+    });
+    figure.with_draws(draws, intervals.confidence)
 }
 
 #[cfg(test)]
@@ -108,6 +170,13 @@ mod tests {
     use crate::join::join;
     use crate::record::{RecordOptions, record};
     use crate::shared::{decoder, label, trace};
+
+    /// With 200 replicates under seed 1.
+    fn correlate(traces: &[Labelled]) -> Correlation {
+        let resamples = Resamples::new(1, 200);
+        let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
+        super::correlate(traces, &intervals)
+    }
 
     fn labelled(tokens: &[(f32, bool)]) -> Labelled {
         Labelled::new(tokens.iter().map(|&(v, one)| (Some(v), one)))
@@ -124,12 +193,12 @@ mod tests {
 
     #[test]
     fn pooled_and_within_are_two_questions() {
-        let found = correlate(&level_shifts(), Confidence::P95);
+        let found = correlate(&level_shifts());
         assert_eq!((found.n_tokens, found.n_traces, found.n_eff), (25, 5, 5));
         assert_eq!(found.base_rate, Some(0.44));
         assert!(found.pooled.rho.expect("defined") > 0.4, "{:?}", found.pooled);
         assert_eq!((found.within.rho, found.within.auc), (Some(0.0), Some(0.5)));
-        let ci = found.pooled;
+        let ci = &found.pooled;
         assert!(ci.ci_lo < ci.rho && ci.rho < ci.ci_hi);
     }
 
@@ -138,34 +207,55 @@ mod tests {
         // The traces of `TraceRho`'s test, mirrored: rho = +-1.5/sqrt(4.5), so the pooled z is 0.
         let up = labelled(&[(1.0, false), (2.0, true), (2.0, false), (3.0, true)]);
         let down = labelled(&[(1.0, true), (2.0, false), (2.0, true), (3.0, false)]);
-        let found = correlate(&[up.clone(), down], Confidence::P95);
+        let found = correlate(&[up.clone(), down]);
         assert!(found.within.rho.expect("defined").abs() < 1e-15);
         assert_eq!(found.within.auc, Some(0.5));
         assert_eq!((found.pooled.rho, found.pooled.auc), (Some(0.0), Some(0.5)));
         assert_eq!(found.pooled.ci_lo, None, "two traces have no Fisher interval");
-        let alone = correlate(&[up], Confidence::P95);
+        let alone = correlate(&[up]);
         assert!((alone.within.rho.expect("defined") - 1.5 / 4.5_f64.sqrt()).abs() < 1e-12);
         assert_eq!(alone.within.ci_lo, None, "one trace has no variance between traces");
     }
 
     #[test]
+    fn the_bootstrap_takes_traces_whole() {
+        let found = correlate(&level_shifts());
+        for figure in [&found.pooled, &found.within] {
+            assert_eq!(
+                (figure.draws.replicates.len(), figure.draws.n_defined(), figure.draws.jackknife.len()),
+                (200, 200, 5)
+            );
+        }
+        let (pooled, draws) = (found.pooled.rho.expect("defined"), &found.pooled.draws);
+        assert!(found.pooled.boot_lo < Some(pooled) && Some(pooled) < found.pooled.boot_hi);
+        // Leaving out the last trace is correlating the others.
+        let others = correlate(&level_shifts()[..4]);
+        assert_eq!(draws.jackknife[4], others.pooled.rho);
+        let mean_z = |rhos: &[f64]| (rhos.iter().map(|r| r.atanh()).sum::<f64>() / rhos.len() as f64).tanh();
+        let rhos: Vec<f64> = found.by_trace.iter().flatten().map(|t| t.rho).collect();
+        assert!((found.within.draws.jackknife[4].expect("defined") - mean_z(&rhos[..4])).abs() < 1e-12);
+        assert_eq!((found.share_positive, found.k_clipped), (Some(0.0), 0));
+    }
+
+    #[test]
     fn undefined_traces_are_counted_and_change_nothing() {
         let mut traces = level_shifts();
-        let before = correlate(&traces, Confidence::P95);
+        let before = correlate(&traces);
         traces.push(labelled(&[(9.0, true), (9.0, false), (9.0, true), (9.0, false)]));
         traces.push(labelled(&[(1.0, true), (2.0, true), (3.0, true), (4.0, true)]));
         traces.push(Labelled::new([(Some(1.0), true), (None, false)]));
-        let after = correlate(&traces, Confidence::P95);
+        let after = correlate(&traces);
         assert_eq!((after.n_traces, after.n_eff, after.n_tokens), (8, 5, 25));
         assert_eq!((after.n_short, after.n_constant_label, after.n_constant_signal), (1, 1, 1));
         assert_eq!(after.n_undefined, 1);
-        assert_eq!((after.pooled, after.within, after.base_rate), (before.pooled, before.within, before.base_rate));
+        assert_eq!(after.base_rate, before.base_rate);
+        assert_eq!((after.pooled, after.within), (before.pooled, before.within));
         assert_eq!(after.by_trace[7], Err(Undefined::Short));
     }
 
     #[test]
     fn without_traces_everything_is_undefined() {
-        let found = correlate(&[], Confidence::P95);
+        let found = correlate(&[]);
         assert_eq!(found, Correlation::default());
     }
 
@@ -182,7 +272,7 @@ mod tests {
             .map(|pos| label(pos as i32, trace.token_ids[pos], true, values[pos].map(|v| v >= median)))
             .collect();
         let joined = join(&recording, &labels).expect("its own labels");
-        let found: Vec<_> = joined.iter().map(|l| correlate(std::slice::from_ref(l), Confidence::P95)).collect();
+        let found: Vec<_> = joined.iter().map(|l| correlate(std::slice::from_ref(l))).collect();
         assert!(found.iter().all(|f| f.n_tokens == 40 && f.base_rate == Some(0.5)));
         assert_eq!(found[2].pooled.auc, Some(1.0));
         // The largest that a binary label at a base rate of 1/2 allows.

@@ -1,5 +1,7 @@
 //! What can go wrong between a trace and its coefficients.
 
+use std::path::PathBuf;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -53,6 +55,31 @@ pub enum Error {
         /// What the label says.
         got: String,
     },
+    /// A reference table that cannot be understood.
+    #[error("{}: line {line}, column {column}: expected {expected}, got {got}", path.display())]
+    BadReference {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column.
+        column: String,
+        /// What would fit.
+        expected: String,
+        /// What stands there.
+        got: String,
+    },
+    /// A figure cannot be turned into pixels.
+    #[error("drawing the figure: expected {expected}, got {got}")]
+    Drawing {
+        /// What the renderer wants.
+        expected: &'static str,
+        /// What it says.
+        got: String,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Schemas(#[from] epikv_schemas::Error),
     /// A signal cannot be built or fed.
     #[error(transparent)]
     Signals(#[from] epikv_signals::Error),
@@ -67,6 +94,10 @@ impl Error {
         match self {
             Self::OtherVocabulary { .. } => Some("record with the model that the traces were made with".to_owned()),
             Self::OtherLabels { .. } => Some("labels and traces must come from the same traces file".to_owned()),
+            Self::BadReference { .. } => {
+                Some("a reference is a CSV table with the columns signal and spearman_rho, a row a signal".to_owned())
+            }
+            Self::Schemas(error) => error.hint(),
             Self::Signals(error) => error.hint(),
             Self::Model(error) => error.hint(),
             _ => None,

@@ -45,28 +45,55 @@ impl Labelled {
     }
 }
 
-/// Pairs every column of a recording with the labels of its trace: tokens that were tested and whose label is not null.
+/// The tokens of one trace that count: those that were tested and whose label is not null, in order of positions.
 ///
-/// `labels` may hold other traces, whose rows are passed over. The prompt is not tested, so it stays outside: a prompt
-/// labelled as important would make a signal out of position.
+/// The prompt is not tested, so it stays outside: a prompt labelled as important would make a signal out of position.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Mask {
+    tokens: Vec<(usize, bool)>,
+}
+
+impl Mask {
+    /// The mask of a recorded trace. `labels` may hold other traces, whose rows are passed over.
+    ///
+    /// # Errors
+    /// If a label names a position or a token that the recorded trace does not have.
+    pub fn new<'l>(recording: &Recording, labels: impl IntoIterator<Item = &'l LabelToken>) -> Result<Self> {
+        let mut tokens = Vec::new();
+        for label in labels.into_iter().filter(|label| label.trace_id == recording.trace_id) {
+            let pos = position(recording, label)?;
+            if let (true, Some(important)) = (label.tested, label.important) {
+                tokens.push((pos, important));
+            }
+        }
+        tokens.sort_unstable();
+        Ok(Self { tokens })
+    }
+
+    /// Positions and labels, `[n]`.
+    pub fn tokens(&self) -> &[(usize, bool)] {
+        &self.tokens
+    }
+
+    /// Pairs a column, one value a token of the trace, with the labels.
+    ///
+    /// # Panics
+    /// If the column is shorter than the recording that the mask was made for.
+    pub fn pair(&self, values: &[Option<f32>]) -> Labelled {
+        Labelled::new(self.tokens.iter().map(|&(pos, one)| (values[pos], one)))
+    }
+}
+
+/// Pairs every column of a recording with the labels of its trace, as [`Mask`] does for one column.
 ///
 /// # Shapes
 /// One [`Labelled`] a column, in their order.
 ///
 /// # Errors
-/// If a label names a position or a token that the recorded trace does not have.
+/// As [`Mask::new`].
 pub fn join(recording: &Recording, labels: &[LabelToken]) -> Result<Vec<Labelled>> {
-    let own: Vec<&LabelToken> = labels.iter().filter(|label| label.trace_id == recording.trace_id).collect();
-    let mut tokens = Vec::with_capacity(own.len());
-    for label in own {
-        let pos = position(recording, label)?;
-        if let (true, Some(important)) = (label.tested, label.important) {
-            tokens.push((pos, important));
-        }
-    }
-    tokens.sort_unstable();
-    let paired = |values: &[Option<f32>]| Labelled::new(tokens.iter().map(|&(pos, one)| (values[pos], one)));
-    Ok(recording.columns.iter().map(|column| paired(&column.values)).collect())
+    let mask = Mask::new(recording, labels)?;
+    Ok(recording.columns.iter().map(|column| mask.pair(&column.values)).collect())
 }
 
 /// The position of a label, once it is known to be of this trace.
@@ -98,6 +125,7 @@ mod tests {
         Recording {
             trace_id: "t".to_owned(),
             token_ids: vec![10, 11, 12, 13, 14],
+            n_prompt: 1,
             columns: vec![Column { signal: "hs_l2", layer: Some(0), values }],
         }
     }

@@ -1,34 +1,55 @@
 //! Which cheap signals predict the labels?
 //!
 //! The way through the crate: [`record()`] makes one teacher-forced pass over a trace and records signals at all layers,
-//! [`join()`] pairs a recorded column with the labels of the same tokens, and [`correlate()`] ranks one against the other,
-//! pooled over all tokens and within each trace.
+//! [`Sample`] joins them with the labels of the same tokens, [`study()`] ranks every signal, layer and smoothing against the
+//! labels, pooled over all tokens and within each trace, with baselines beside, and [`rows`], [`Summary`] and [`figure`] say
+//! what came out.
 //!
-//! Not here: how a signal is computed (`epikv-signals`), how a coefficient is computed (`epikv-stats`), how labels come
-//! about, and files: rows come in and figures go out.
+//! Not here: how a signal is computed or smoothed (`epikv-signals`), how a coefficient is computed (`epikv-stats`), how
+//! labels come about, and writing files: rows, text and pixels go out.
 //!
 //! ```
-//! use epikv_analyzer::{Labelled, correlate};
-//! use epikv_stats::Confidence;
+//! use epikv_analyzer::{Intervals, Labelled, Resamples, correlate};
+//! use epikv_stats::{Confidence, FisherMethod};
 //!
 //! // A signal that is always higher at important tokens, in five traces.
 //! let values = [(Some(0.1), false), (Some(0.3), false), (Some(0.7), true), (Some(0.9), true)];
 //! let traces = vec![Labelled::new(values); 5];
-//! let found = correlate(&traces, Confidence::P95);
+//! let resamples = Resamples::new(0, 2000);
+//! let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
+//! let found = correlate(&traces, &intervals);
 //! assert_eq!((found.n_tokens, found.n_eff), (20, 5));
 //! assert_eq!(found.pooled.auc, Some(1.0));
 //! ```
 
+mod bands;
+mod baseline;
 mod correlate;
 mod error;
+pub mod figure;
+mod findings;
 mod join;
 mod record;
+mod reference;
+mod report;
+mod resamples;
+pub mod rows;
 #[cfg(test)]
 mod shared;
+mod study;
+mod summary;
 mod trace_rho;
 
-pub use correlate::{Correlation, Figure, correlate};
+pub use bands::{Band, BandMean};
+pub use baseline::Baseline;
+pub use correlate::{Correlation, Figure, Intervals, correlate};
 pub use error::{Error, Result};
-pub use join::{Labelled, join};
+pub use findings::{DatasetFindings, Finding, Source, TraceShape};
+pub use join::{Labelled, Mask, join};
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
+pub use reference::Reference;
+pub use report::markdown;
+pub use resamples::{Draws, Resamples};
+pub use study::{Sample, Settings, n_columns, study};
+pub use summary::{DatasetSummary, Summary, SummaryRow};
 pub use trace_rho::{MIN_TOKENS, TraceRho, Undefined};

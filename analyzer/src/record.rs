@@ -60,6 +60,8 @@ pub struct Recording {
     pub trace_id: String,
     /// Its tokens, `[n]`.
     pub token_ids: Vec<u32>,
+    /// Tokens of its prompt.
+    pub n_prompt: usize,
     /// Columns, in the order of the rows asked for and then of the layers.
     pub columns: Vec<Column>,
 }
@@ -94,7 +96,7 @@ pub fn record(decoder: &Decoder, trace: &Trace, signals: &[&SignalRow], options:
         }
         from = to;
     }
-    Ok(Recording { trace_id: trace.trace_id.clone(), token_ids, columns })
+    Ok(Recording { trace_id: trace.trace_id.clone(), token_ids, n_prompt, columns })
 }
 
 /// Signals under way, one a column.
@@ -162,11 +164,11 @@ mod tests {
     fn every_layer_has_a_column_and_the_chunk_size_changes_nothing() {
         let whole = recorded(512, WindowFrom::Decode);
         let names: Vec<_> = whole.columns.iter().map(|c| (c.signal, c.layer)).collect();
-        assert_eq!(
-            names,
-            [("hs_l2", Some(0)), ("hs_l2", Some(1)), ("hs_l2", Some(2)), ("hs_l2", Some(3)), ("epikv", None)]
-        );
-        assert!(whole.columns.iter().all(|c| c.values.len() == 80 && c.values[0].is_none()));
+        let per_layer = |signal| (0..4).map(move |layer| (signal, Some(layer)));
+        let all = ["hs_l2", "kv_key_var", "kv_val_var"].into_iter().flat_map(per_layer).chain([("epikv", None)]);
+        assert_eq!(names, all.collect::<Vec<_>>());
+        let needs_none = |c: &Column| c.signal.starts_with("kv_");
+        assert!(whole.columns.iter().all(|c| c.values.len() == 80 && c.values[0].is_some() == needs_none(c)));
         assert!(whole.columns.iter().all(|c| c.values[1..].iter().all(Option::is_some)));
         for chunk in [1, 7, 20, 33] {
             assert_eq!(recorded(chunk, WindowFrom::Decode), whole, "chunks of {chunk}");
@@ -177,8 +179,8 @@ mod tests {
     #[test]
     fn windows_start_where_they_are_told_to() {
         let (decode, prompt) = (recorded(512, WindowFrom::Decode), recorded(512, WindowFrom::Prompt));
-        assert_eq!(decode.columns[..4], prompt.columns[..4], "a step norm has no window");
-        let (decode, prompt) = (&decode.columns[4].values, &prompt.columns[4].values);
+        assert_eq!(decode.columns[..12], prompt.columns[..12], "what is recorded has no window");
+        let (decode, prompt) = (&decode.columns[12].values, &prompt.columns[12].values);
         assert_eq!(decode[..20], prompt[..20]);
         assert_eq!(decode[20], Some(0.0), "one value in the window");
         assert_ne!(prompt[20], Some(0.0));

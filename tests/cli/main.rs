@@ -4,5 +4,6 @@
 mod bad_input;
 mod bad_model;
 mod config;
+mod correlate;
 mod pipeline;
 mod support;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epikv_model::taps::{TapPoint, Taps};
+use epikv_model::taps::{Reduce, TapPoint, Taps};
 
 use crate::error::{Error, Result};
 
@@ -40,13 +40,32 @@ impl<'t> Chunk<'t> {
         signal: &'static str,
         point: TapPoint,
     ) -> Result<impl ExactSizeIterator<Item = Option<f32>> + use<'t>> {
-        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, point })?;
+        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, what: "step norms", point })?;
         let own = all.get(self.tokens.clone()).ok_or_else(|| Error::ChunkOutside {
             signal,
             tokens: self.tokens.clone(),
             n_recorded: all.len(),
         })?;
         Ok(own.iter().map(|norm| norm.filter(|g| g.is_finite())))
+    }
+
+    /// Unbiased variance over the `D` channels of each token and head, mean over the heads, `[T]`; null where that is
+    /// not finite.
+    ///
+    /// # Errors
+    /// As [`Chunk::step_norms`].
+    pub fn mean_variances(&self, signal: &'static str, point: TapPoint) -> Result<Vec<Option<f32>>> {
+        let missing = Error::NotRecorded { signal, what: "variances", point };
+        let all = self.taps.get(point, Reduce::Variance).ok_or(missing)?; // [sum of T, H_kv]
+        let n_recorded = all.dims().first().copied().unwrap_or(0);
+        let Range { start, end } = self.tokens.clone();
+        if start > end || end > n_recorded {
+            return Err(Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded });
+        }
+        let own = all.narrow(0, start, end - start).and_then(|own| own.to_vec2::<f32>());
+        let own = own.map_err(|source| Error::Model { signal, source: source.into() })?;
+        let mean = |heads: &Vec<f32>| heads.iter().map(|&v| f64::from(v)).sum::<f64>() / heads.len() as f64;
+        Ok(own.iter().map(|heads| Some(mean(heads) as f32).filter(|v| v.is_finite())).collect())
     }
 }
 
@@ -61,5 +80,10 @@ mod tests {
         assert_eq!((chunk.len(), chunk.is_empty()), (3, false));
         let error = chunk.step_norms("hs_l2", TapPoint::ResidPost(2)).err().expect("nothing was recorded");
         assert_eq!(error.to_string(), "signal hs_l2: expected the step norms of ResidPost(2) among the taps, got none");
+        let error = chunk.mean_variances("kv_key_var", TapPoint::KeyPostRope(1)).expect_err("nothing was recorded");
+        assert_eq!(
+            error.to_string(),
+            "signal kv_key_var: expected the variances of KeyPostRope(1) among the taps, got none"
+        );
     }
 }

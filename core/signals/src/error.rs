@@ -48,10 +48,12 @@ pub enum Error {
         n_layers: usize,
     },
     /// The forward pass did not record what the signal's plan asks for.
-    #[error("signal {signal}: expected the step norms of {point:?} among the taps, got none")]
+    #[error("signal {signal}: expected the {what} of {point:?} among the taps, got none")]
     NotRecorded {
         /// The signal.
         signal: &'static str,
+        /// The missing reduction.
+        what: &'static str,
         /// The missing point.
         point: TapPoint,
     },
@@ -65,9 +67,25 @@ pub enum Error {
         /// Tokens of the pass.
         n_recorded: usize,
     },
+    /// A smoother that is not known.
+    #[error("unknown smoothing {given:?}: expected raw, mean{window}, ema or z{window}")]
+    UnknownSmoothing {
+        /// As typed.
+        given: String,
+        /// Tokens of the rolling window.
+        window: usize,
+    },
     /// A rolling window cannot be built.
     #[error("rolling window")]
     Stats(#[from] epikv_stats::Error),
+    /// What was recorded cannot be read.
+    #[error("signal {signal}: reading what was recorded")]
+    Model {
+        /// The signal.
+        signal: &'static str,
+        /// The cause.
+        source: epikv_model::Error,
+    },
 }
 
 impl Error {
@@ -75,6 +93,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownSignal { .. } => Some("`epikv signals` lists them all".to_owned()),
+            Self::UnknownSmoothing { .. } => Some("--smooth-window sets the window of all smoothers".to_owned()),
             Self::SameLayer { .. } => Some("the score needs a deeper model, or two layers given by hand".to_owned()),
             _ => None,
         }

@@ -3,7 +3,7 @@
 //! A [`Signal`] says what the decoder must record ([`Signal::plan`]), takes what was recorded chunk by chunk
 //! ([`Signal::push`]) and gives one number a token. The number depends on the tokens up to that one and not on where the
 //! chunks were cut, so the same code serves a study of whole traces and a decision at each decode step. All signals
-//! stand in one table, [`SIGNALS`]; help, documentation and the contract test are made from it.
+//! stand in one table, [`SIGNALS`], and any of them can be smoothed ([`Smoothed`], [`Smoother`]); help, documentation and the contract test are made from it.
 //!
 //! Not here: which tokens are kept, what the numbers are compared with, files.
 //!
@@ -33,14 +33,20 @@ mod chunk;
 mod epikv;
 mod error;
 mod hs_l2;
+mod kv_var;
 mod layers;
 mod registry;
 mod signal;
+mod smoothed;
+mod smoother;
 
 pub use chunk::Chunk;
 pub use epikv::Epikv;
 pub use error::{Error, Result};
 pub use hs_l2::HsL2;
+pub use kv_var::KvVar;
 pub use layers::{REFERENCE_LAYERS, map_layer};
 pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};
 pub use signal::{Signal, SignalSpec};
+pub use smoothed::Smoothed;
+pub use smoother::{DEFAULT_WINDOW, Smoother, Smoothing};

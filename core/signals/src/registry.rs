@@ -3,6 +3,7 @@
 use crate::epikv::{self, Epikv};
 use crate::error::{Error, Result};
 use crate::hs_l2::{self, HsL2};
+use crate::kv_var::{self, KvVar};
 use crate::signal::{Signal, SignalSpec};
 
 /// How a signal is made.
@@ -28,6 +29,14 @@ pub static SIGNALS: &[SignalRow] = &[
     SignalRow {
         spec: &hs_l2::SPEC,
         build: Build::PerLayer(|layer, n_layers| Ok(Box::new(HsL2::new(layer, n_layers)?))),
+    },
+    SignalRow {
+        spec: &kv_var::KEY,
+        build: Build::PerLayer(|layer, n_layers| Ok(Box::new(KvVar::key(layer, n_layers)?))),
+    },
+    SignalRow {
+        spec: &kv_var::VALUE,
+        build: Build::PerLayer(|layer, n_layers| Ok(Box::new(KvVar::value(layer, n_layers)?))),
     },
     SignalRow { spec: &epikv::SPEC, build: Build::PerModel(|n_layers| Ok(Box::new(Epikv::of_depth(n_layers)?))) },
 ];
@@ -89,7 +98,7 @@ mod tests {
     fn an_unknown_name_lists_the_known_ones() {
         assert_eq!(find("epikv").expect("a row").spec.name, "epikv");
         let error = find("hs_l3").expect_err("no such row");
-        assert_eq!(error.to_string(), "unknown signal \"hs_l3\": expected one of hs_l2, epikv");
+        assert_eq!(error.to_string(), "unknown signal \"hs_l3\": expected one of hs_l2, kv_key_var, kv_val_var, epikv");
         assert!(error.hint().is_some());
     }
 

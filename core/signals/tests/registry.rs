@@ -6,7 +6,7 @@ use epikv_model::cache::{Capacity, RowCache, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
-use epikv_signals::{Chunk, SIGNALS, Signal};
+use epikv_signals::{Chunk, SIGNALS, Signal, Smoothed, Smoother};
 
 const N_LAYERS: usize = 4;
 /// Longer than the rolling window.
@@ -26,10 +26,13 @@ fn tokens(n: usize, seed: u32) -> Vec<u32> {
     (0..n as u32).map(|i| 3 + (i * i * 7 + i * 13 + seed) % 500).collect()
 }
 
-/// Every signal of the table at every layer.
+/// Every signal of the table at every layer, and each once more behind every smoother.
 fn signals() -> Vec<Box<dyn Signal>> {
-    let all = SIGNALS.iter().flat_map(|row| row.all(N_LAYERS).expect("deep enough"));
-    all.map(|(_, signal)| signal).collect()
+    let all = || SIGNALS.iter().flat_map(|row| row.all(N_LAYERS).expect("deep enough")).map(|(_, signal)| signal);
+    let smoothed = |smoother| {
+        all().map(move |signal| -> Box<dyn Signal> { Box::new(Smoothed::new(signal, smoother, 16).expect("a window")) })
+    };
+    all().chain(Smoother::ALL.into_iter().flat_map(smoothed)).collect()
 }
 
 /// The values of a sequence, fed with exactly the signal's own plan.

@@ -13,7 +13,7 @@
 //! | question | modules |
 //! | --- | --- |
 //! | how are values ordered | [`rank`], [`topk`], [`kendall`], [`quantile`] |
-//! | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`] |
+//! | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`], [`pooled_pairs`] |
 //! | how sure are we | [`fisher`], [`pool`], [`bootstrap`], [`resample`], [`circular_shift`], [`permutation`], [`power`] |
 //! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`equivalence`], [`cochran`] |
 //! | how often is an answer right | [`proportion`], [`pass_at_k`], [`clustered`] |
@@ -56,6 +56,7 @@ pub mod pass_at_k;
 pub mod permutation;
 pub mod pool;
 pub mod pooled;
+pub mod pooled_pairs;
 pub mod power;
 pub mod proportion;
 pub mod quantile;
@@ -76,6 +77,7 @@ pub use ema::{Ema, EmaInit};
 pub use error::{Error, Result};
 pub use fisher::{FisherInterval, FisherMethod, fisher_interval};
 pub use pooled::PooledSort;
+pub use pooled_pairs::PooledPairs;
 pub use radix::{ordered_key, sort_keys};
 pub use rank::{Midranks, midranks};
 pub use rank_sum::{BinaryRanks, RankScratch};

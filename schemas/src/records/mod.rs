@@ -1,16 +1,24 @@
 //! One file a record. A new one needs its file and its three lines here: module, export, row of the registry.
 
+mod correlations;
+mod correlations_by_trace;
 mod label_timings;
 mod label_tokens;
 mod label_traces;
 mod label_windows;
+mod signals_hs;
+mod signals_kv;
 mod trace_timings;
 mod traces;
 
+pub use correlations::Correlations;
+pub use correlations_by_trace::CorrelationsByTrace;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
 pub use label_traces::LabelTrace;
 pub use label_windows::LabelWindow;
+pub use signals_hs::SignalsHs;
+pub use signals_kv::SignalsKv;
 pub use trace_timings::TraceTiming;
 pub use traces::Trace;
 
@@ -18,7 +26,18 @@ use crate::{record::Record, spec::TableSpec};
 
 /// All tables, in the order of the documentation.
 pub fn registry() -> &'static [&'static TableSpec] {
-    &[Trace::TABLE, TraceTiming::TABLE, LabelTrace::TABLE, LabelWindow::TABLE, LabelToken::TABLE, LabelTiming::TABLE]
+    &[
+        Trace::TABLE,
+        TraceTiming::TABLE,
+        LabelTrace::TABLE,
+        LabelWindow::TABLE,
+        LabelToken::TABLE,
+        LabelTiming::TABLE,
+        SignalsHs::TABLE,
+        SignalsKv::TABLE,
+        Correlations::TABLE,
+        CorrelationsByTrace::TABLE,
+    ]
 }
 
 /// How an answer compares with the one before it; the columns of several tables use these words.
@@ -26,3 +45,6 @@ const OUTCOMES: &[&str] = &["same", "same_value_other_form", "changed", "no_answ
 
 /// Rule that found the answer boundary.
 const BOUNDARY_KINDS: &[&str] = &["think_end", "boxed", "last64"];
+
+/// Whose numbers a correlated signal is made of.
+const SIGNAL_SOURCES: &[&str] = &["model", "random_weights", "none"];

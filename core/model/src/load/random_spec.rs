@@ -77,6 +77,28 @@ impl RandomSpec {
         }
     }
 
+    /// Random weights of the shape of a decoder. What is not shape is as in every random decoder: RoPE base and scaling,
+    /// the term in the norms, biases by family.
+    ///
+    /// # Errors
+    /// If so many weights are refused.
+    pub fn like(config: &ModelConfig, seed: u64) -> Result<Self> {
+        let spec = Self {
+            seed,
+            architecture: Some(config.architecture),
+            n_layers: Some(config.n_layers),
+            n_heads: Some(config.n_heads),
+            n_kv_heads: Some(config.n_kv_heads),
+            hidden_size: Some(config.hidden_size),
+            head_dim: Some(config.head_dim),
+            vocab_size: Some(config.vocab_size),
+            intermediate_size: Some(config.intermediate_size),
+            max_positions: Some(config.max_positions),
+            tied: Some(config.tie_word_embeddings),
+        };
+        spec.to_string().parse() // the checks of what is typed
+    }
+
     /// The spec with every key, so that its hash changes when a default does.
     pub(super) fn written_out(&self) -> String {
         let config = self.config();
@@ -216,6 +238,18 @@ mod tests {
         assert_eq!(shape("random:0"), (4, 4, 2, 64, 16, 128));
         assert_eq!(shape("random:0,heads=3,hidden=48"), (4, 3, 3, 48, 16, 96));
         assert_eq!(shape("random:0,heads=8"), (4, 8, 2, 64, 8, 128));
+    }
+
+    #[test]
+    fn a_shape_is_taken_over() {
+        let config = "random:7,arch=qwen3,layers=2,heads=6,hidden=96,vocab=300,tied=true"
+            .parse::<RandomSpec>()
+            .unwrap()
+            .config();
+        let like = RandomSpec::like(&config, 9).unwrap();
+        assert_eq!((like.config(), like.seed), (config.clone(), 9));
+        let huge = ModelConfig { n_layers: 1000, hidden_size: 8192, ..config };
+        assert!(RandomSpec::like(&huge, 0).is_err());
     }
 
     #[test]

@@ -1,0 +1,48 @@
+//! Colours, lines and sizes.
+
+use super::plot::SeriesKind;
+
+/// Small text and labels. Lengths of a figure are points, so text in print has these sizes.
+pub(super) const SMALL: f64 = 7.0;
+pub(super) const LABEL: f64 = 8.0;
+
+pub(super) const INK: &str = "#1a1a1a";
+pub(super) const GREY: &str = "#595959";
+
+/// Colours of Okabe and Ito, told apart by people who see few; line style and marker tell the lines apart as well.
+pub(super) struct Look {
+    pub(super) colour: &'static str,
+    pub(super) style: &'static str,
+    /// Of the markers; `None` where the line has none.
+    pub(super) radius: Option<f64>,
+    pub(super) legend: &'static str,
+}
+
+pub(super) fn look(kind: SeriesKind) -> Look {
+    match kind {
+        SeriesKind::Pooled => Look {
+            colour: "#0072b2",
+            style: "stroke=\"#0072b2\" stroke-width=\"1.6\" stroke-linejoin=\"round\"",
+            radius: Some(1.7),
+            legend: "pooled, with trace bootstrap",
+        },
+        SeriesKind::Within => Look {
+            colour: "#009e73",
+            style: "stroke=\"#009e73\" stroke-width=\"1.1\" stroke-dasharray=\"4 2\"",
+            radius: None,
+            legend: "within traces",
+        },
+        SeriesKind::RandomWeights => Look {
+            colour: "#595959",
+            style: "stroke=\"#595959\" stroke-width=\"0.9\" stroke-dasharray=\"0.9 1.9\"",
+            radius: None,
+            legend: "random weights, pooled",
+        },
+        SeriesKind::Reference => Look {
+            colour: "#d55e00",
+            style: "stroke=\"#d55e00\" stroke-width=\"1.0\"",
+            radius: Some(1.3),
+            legend: "published",
+        },
+    }
+}

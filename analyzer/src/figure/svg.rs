@@ -1,0 +1,170 @@
+//! The figure as SVG. Lengths are points, so that its text has the stated size in print: 7 pt or more.
+
+use super::axis::RhoAxis;
+use super::drawing::{Anchor, Drawing, Escaped};
+use super::look::{INK, LABEL, SMALL, look};
+use super::panel::{Frame, PLOT, draw_panel};
+use super::plot::{Panel, Plot, SeriesKind};
+
+/// The font that the PNG is drawn with; a browser takes the next one where it is not installed.
+pub(super) const FONT: &str = "Noto Sans";
+
+/// A double-column figure, 6.75 inches.
+const WIDTH: f64 = 486.0;
+const LEFT: f64 = 42.0;
+const RIGHT: f64 = 8.0;
+const GAP: f64 = 16.0;
+const TOP: f64 = 6.0;
+/// Heading and ticks of a panel, above and below its axes.
+const HEADING: f64 = 25.0;
+const TICKS: f64 = 16.0;
+/// Label of the axis of layers, below the last row.
+const AXIS: f64 = 12.0;
+const LEGEND_LINE: f64 = 13.0;
+const CAPTION_LINE: f64 = 9.6;
+
+/// Mean width of a letter over the font size; a little more than it is, so that nothing overlaps.
+const LETTER: f64 = 0.55;
+
+/// Draws the figure. Equal plots give equal bytes.
+pub fn svg(plot: &Plot) -> String {
+    let columns = plot.columns.max(1);
+    let rows = plot.panels.len().div_ceil(columns);
+    let width = (WIDTH - LEFT - RIGHT - GAP * (columns - 1) as f64) / columns as f64;
+    let rho = RhoAxis::over(plot.panels.iter().flat_map(values));
+    let mut drawing = Drawing::default();
+    for (at, panel) in plot.panels.iter().enumerate() {
+        let (row, column) = (at / columns, at % columns);
+        let top = TOP + HEADING + row as f64 * (HEADING + PLOT + TICKS);
+        let frame = Frame { left: LEFT + column as f64 * (width + GAP), top, width, n_layers: plot.n_layers, rho };
+        draw_panel(&mut drawing, plot, panel, &frame, column == 0);
+        if row + 1 == rows {
+            let (x, y) = (frame.left + width / 2.0, top + PLOT + TICKS + 7.0);
+            drawing.text((x, y), LABEL, Anchor::Middle, INK, "layer");
+        }
+    }
+    let mut bottom = TOP + rows as f64 * (HEADING + PLOT + TICKS) + AXIS;
+    bottom = legend(&mut drawing, plot, bottom + 4.0);
+    for line in wrapped(&plot.caption.join(" "), ((WIDTH - LEFT - RIGHT) / (SMALL * LETTER)) as usize) {
+        bottom += CAPTION_LINE;
+        drawing.text((LEFT, bottom), SMALL, Anchor::Start, INK, &line);
+    }
+    let height = bottom + 6.0;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}pt\" height=\"{height:.2}pt\" \
+         viewBox=\"0 0 {WIDTH} {height:.2}\" role=\"img\" font-family=\"{FONT}, Helvetica, Arial, sans-serif\">\n\
+         <title>Spearman's rho of {} over layers</title>\n\
+         <rect width=\"{WIDTH}\" height=\"{height:.2}\" fill=\"#ffffff\"/>\n{}</svg>\n",
+        Escaped(plot.signal),
+        drawing.body
+    )
+}
+
+/// Everything that must lie inside the axis of rho.
+fn values(panel: &Panel) -> impl Iterator<Item = f64> + '_ {
+    let points = panel.series.iter().flat_map(|series| &series.points);
+    points.flat_map(|p| p.rho.into_iter().chain(p.interval.into_iter().flat_map(|(lo, hi)| [lo, hi])))
+}
+
+/// The lines that occur, from left to right; returns the lower edge.
+fn legend(drawing: &mut Drawing, plot: &Plot, top: f64) -> f64 {
+    let (mut x, mut y) = (LEFT, top + 8.0);
+    for kind in SeriesKind::ALL.into_iter().rev() {
+        if !plot.panels.iter().any(|panel| panel.series.iter().any(|series| series.kind == kind)) {
+            continue;
+        }
+        let look = look(kind);
+        let text = match (&plot.reference, kind) {
+            (Some(name), SeriesKind::Reference) => format!("{} ({})", look.legend, shortened(name)),
+            _ => look.legend.to_owned(),
+        };
+        let width = 24.0 + text.chars().count() as f64 * LABEL * LETTER + 10.0;
+        if x > LEFT && x + width > WIDTH - RIGHT {
+            (x, y) = (LEFT, y + LEGEND_LINE);
+        }
+        let middle = y - 2.8;
+        if kind == SeriesKind::Pooled {
+            drawing.push(format_args!(
+                "<rect x=\"{x:.2}\" y=\"{:.2}\" width=\"20\" height=\"7\" fill=\"{}\" fill-opacity=\"0.2\"/>",
+                middle - 3.5,
+                look.colour
+            ));
+        }
+        drawing.line((x, middle), (x + 20.0, middle), look.style);
+        if let Some(radius) = look.radius {
+            drawing.push(format_args!(
+                "<circle cx=\"{:.2}\" cy=\"{middle:.2}\" r=\"{radius}\" fill=\"{}\"/>",
+                x + 10.0,
+                look.colour
+            ));
+        }
+        drawing.text((x + 24.0, y), LABEL, Anchor::Start, INK, &text);
+        x += width;
+    }
+    y + 4.0
+}
+
+/// A name that fits beside others.
+pub(super) fn shortened(name: &str) -> String {
+    const SHOWN: usize = 36;
+    match name.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+/// Breaks a text at spaces into lines of at most `most` letters; a longer word has a line of its own.
+fn wrapped(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plot::tests::plot;
+    use super::*;
+
+    #[test]
+    fn equal_plots_give_equal_bytes_and_names_are_escaped() {
+        let drawn = svg(&plot());
+        assert_eq!(drawn, svg(&plot()));
+        assert!(drawn.contains("a,&quot;b&quot; &lt;c&gt;, mean64"));
+        assert!(drawn.contains(">published (table.csv)<") && !drawn.contains("random weights"));
+        assert_eq!(drawn.matches("class=\"band\"").count(), 4);
+        let smallest =
+            drawn.split("font-size=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+        assert!(smallest.fold(f64::MAX, f64::min) >= 7.0);
+    }
+
+    #[test]
+    fn undefined_values_leave_gaps() {
+        let drawn = svg(&plot());
+        // Layers 0-1 have a ribbon, layer 3 stands alone; 'within' lacks layer 1.
+        assert_eq!(drawn.matches("<polygon class=\"pooled-interval\"").count(), 2);
+        assert_eq!(drawn.matches("class=\"pooled-interval\" stroke").count(), 2);
+        assert_eq!(drawn.matches("<polyline class=\"within\"").count(), 2);
+        assert_eq!(drawn.matches("<circle class=\"within\"").count(), 2 * 3);
+    }
+
+    #[test]
+    fn no_panels_no_panic() {
+        let empty = Plot { panels: Vec::new(), n_layers: 0, ..plot() };
+        assert!(svg(&empty).starts_with("<svg"));
+    }
+
+    #[test]
+    fn captions_break_at_spaces() {
+        assert_eq!(wrapped("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("muchtoolong a", 4), ["muchtoolong", "a"]);
+        assert!(wrapped("", 4).is_empty());
+    }
+}

@@ -1,0 +1,93 @@
+//! What a study found: a column against the labels, and all columns of a problem set.
+
+use epikv_signals::Smoother;
+use epikv_stats::spearman;
+use epikv_stats::trend::lag1_autocorrelation;
+
+use crate::correlate::Correlation;
+use crate::join::Labelled;
+
+/// Whose numbers a correlated signal is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The model's.
+    Model,
+    /// Those of random weights of the same shape: what survives says nothing about what the model has learnt.
+    RandomWeights,
+    /// No model's.
+    None,
+}
+
+impl Source {
+    /// Name in the record files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::RandomWeights => "random_weights",
+            Self::None => "none",
+        }
+    }
+}
+
+/// How the signal runs along one trace.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TraceShape {
+    /// Labelled tokens with a value.
+    pub n: usize,
+    /// Important ones among them.
+    pub n_important: usize,
+    /// Spearman's rho with the position; `None` where undefined.
+    pub rho_position: Option<f64>,
+    /// Lag-1 autocorrelation; `None` where undefined.
+    pub lag1: Option<f64>,
+}
+
+impl TraceShape {
+    /// Of the labelled tokens of a trace, in order of positions.
+    pub(crate) fn of(trace: &Labelled) -> Self {
+        let values: Vec<f64> = trace.signal().iter().map(|&v| f64::from(v)).collect();
+        let order: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
+        Self {
+            n: values.len(),
+            n_important: trace.important().iter().filter(|&&one| one).count(),
+            rho_position: spearman(&values, &order),
+            lag1: lag1_autocorrelation(&values),
+        }
+    }
+}
+
+/// One column against the labels of one problem set.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// Whose numbers they are.
+    pub source: Source,
+    /// Signal or baseline.
+    pub signal: &'static str,
+    /// Its layer, 0-based; `None` for a signal without layers.
+    pub layer: Option<usize>,
+    /// How it was smoothed.
+    pub smoother: Smoother,
+    /// The figures.
+    pub correlation: Correlation,
+    /// One a trace, in the order of the problem set.
+    pub shapes: Vec<TraceShape>,
+}
+
+/// All columns of one problem set.
+#[derive(Debug, Clone)]
+pub struct DatasetFindings {
+    /// The problem set.
+    pub dataset: String,
+    /// Its traces.
+    pub trace_ids: Vec<String>,
+    /// Its columns: by source, signal, layer and smoother, baselines last.
+    pub findings: Vec<Finding>,
+}
+
+impl DatasetFindings {
+    /// The column of a signal at a layer.
+    pub fn find(&self, source: Source, signal: &str, layer: Option<usize>, smoother: Smoother) -> Option<&Finding> {
+        let is = |f: &&Finding| f.source == source && f.signal == signal && f.layer == layer && f.smoother == smoother;
+        self.findings.iter().find(is)
+    }
+}

@@ -1,0 +1,120 @@
+//! The summary as Markdown whose columns line up, so that it reads as well in a terminal as in a page.
+
+use std::fmt::Write as _;
+
+use crate::findings::Source;
+use crate::study::Settings;
+use crate::summary::{DatasetSummary, Summary, SummaryRow};
+
+const HEADER: [&str; 7] =
+    ["source", "signal", "smoothing", "layers", "pooled rho [trace bootstrap]", "within rho", "AUC"];
+
+/// All tables with the notes that belong to them.
+pub fn markdown(summary: &Summary, settings: &Settings) -> String {
+    let mut text = String::new();
+    for dataset in &summary.datasets {
+        heading(&mut text, dataset);
+        let rows: Vec<[String; 7]> = dataset.rows.iter().map(cells).collect();
+        table(&mut text, &rows);
+        text.push('\n');
+    }
+    let percent = 100.0 * settings.confidence.level();
+    let notes = [
+        format!("{}.", summary.mapping.join("; ")),
+        format!(
+            "Brackets: {percent:.0} % BCa interval over {} resamples of whole traces (seed {}); - where it is undefined, as \
+             for a single trace.",
+            settings.replicates, settings.seed
+        ),
+        format!(
+            "The `{}` interval on n_eff traces (columns ci_lo, ci_hi) is a convention for comparison with published tables, \
+             not a sampling theory of a coefficient over tokens.",
+            settings.fisher.name()
+        ),
+        "\"best\" was chosen by |rho| on these same traces, so it is too good; bands and layers 10 and 21 were not chosen \
+         here."
+            .to_owned(),
+        "Rows of `random_weights` are the same signals of the same tokens through random weights of the same shape; \
+         `position` is the token index and `token_identity` the mean label of the same token in the other traces. A signal \
+         that does no better says nothing about the model."
+            .to_owned(),
+        "Pooled rho mixes differences between traces with ranking inside them; rho within traces does not.".to_owned(),
+    ];
+    for note in notes {
+        let _ = writeln!(text, "- {note}");
+    }
+    text
+}
+
+fn heading(text: &mut String, dataset: &DatasetSummary) {
+    let DatasetSummary { n_traces, n_eff, n_tokens, .. } = dataset;
+    let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+    let _ = writeln!(
+        text,
+        "{}: {n_eff} of {n_traces} traces count (n_eff), {n_tokens} tokens, base rate {} (|rho| is at most {})\n",
+        dataset.dataset,
+        share(dataset.base_rate),
+        share(dataset.largest_rho)
+    );
+}
+
+fn cells(row: &SummaryRow) -> [String; 7] {
+    let source = if row.source == Source::None.name() { "baseline" } else { row.source };
+    let rho = match (row.rho, row.boot) {
+        (Some(rho), Some([lo, hi])) => format!("{rho:+.3} [{lo:+.3}, {hi:+.3}]"),
+        (Some(rho), None) => format!("{rho:+.3} [-]"),
+        (None, _) => "-".to_owned(),
+    };
+    let within = row.within.map_or_else(|| "-".to_owned(), |rho| format!("{rho:+.3}"));
+    let auc = row.auc.map_or_else(|| "-".to_owned(), |auc| format!("{auc:.3}"));
+    [source, row.signal, &row.smoothing, &row.what, &rho, &within, &auc].map(str::to_owned)
+}
+
+/// A Markdown table; `|` in a cell, which only a name from outside could hold, is escaped.
+fn table(text: &mut String, rows: &[[String; 7]]) {
+    let rows: Vec<[String; 7]> = rows.iter().map(|row| row.each_ref().map(|cell| cell.replace('|', "\\|"))).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0).max(HEADER[at].len());
+    let mut line = |cells: [&str; 7]| {
+        let padded: Vec<String> = (0..7).map(|at| format!("{:<width$}", cells[at], width = width(at))).collect();
+        let _ = writeln!(text, "| {} |", padded.join(" | "));
+    };
+    line(HEADER);
+    line([0, 1, 2, 3, 4, 5, 6].map(width).map(|width| "-".repeat(width)).each_ref().map(String::as_str));
+    rows.iter().for_each(|row| line(row.each_ref().map(String::as_str)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rho: Option<f64>, boot: Option<[f64; 2]>) -> SummaryRow {
+        SummaryRow {
+            source: "none",
+            signal: "position",
+            smoothing: "raw".to_owned(),
+            what: "-".to_owned(),
+            rho,
+            boot,
+            ci: None,
+            within: None,
+            within_boot: None,
+            auc: Some(0.5),
+        }
+    }
+
+    #[test]
+    fn undefined_is_a_dash() {
+        assert_eq!(cells(&row(None, None))[4..], ["-", "-", "0.500"].map(str::to_owned));
+        assert_eq!(cells(&row(Some(0.25), None))[4], "+0.250 [-]");
+        assert_eq!(cells(&row(Some(-0.25), Some([-0.5, 0.125])))[4], "-0.250 [-0.500, +0.125]");
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut text = String::new();
+        table(&mut text, &[cells(&row(Some(0.1), None)), cells(&row(Some(-0.1), Some([-0.2, 0.0])))]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()), "{text}");
+    }
+}

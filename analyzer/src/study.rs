@@ -1,0 +1,247 @@
+//! Every signal, layer and smoothing against the labels, problem set by problem set, with baselines beside.
+//!
+//! Smoothed series are made from the recorded ones by the code that also runs beside a policy ([`Smoother`]). They start
+//! where windows start ([`WindowFrom`]). Columns are independent of one another and run in parallel; no number depends on
+//! how.
+
+use epikv_schemas::Trace;
+use epikv_signals::Smoother;
+use epikv_stats::{Confidence, FisherMethod};
+use rayon::prelude::*;
+
+use crate::baseline::Baseline;
+use crate::correlate::{Intervals, correlate};
+use crate::error::Result;
+use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
+use crate::join::Mask;
+use crate::record::{Column, Recording, WindowFrom};
+use crate::resamples::Resamples;
+
+/// A trace with its labels and what was recorded of it.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Problem set of the trace.
+    pub dataset: String,
+    /// Signals of the model.
+    pub recording: Recording,
+    /// The same signals of random weights, where there are such.
+    pub random: Option<Recording>,
+    /// The tokens that count.
+    pub mask: Mask,
+}
+
+impl Sample {
+    /// Joins a trace, its recordings and its labels.
+    ///
+    /// # Errors
+    /// If the labels belong to another trace.
+    pub fn new<'l>(
+        trace: &Trace,
+        recording: Recording,
+        random: Option<Recording>,
+        labels: impl IntoIterator<Item = &'l epikv_schemas::LabelToken>,
+    ) -> Result<Self> {
+        let mask = Mask::new(&recording, labels)?;
+        Ok(Self { dataset: trace.dataset.clone(), recording, random, mask })
+    }
+}
+
+/// How signals are compared with labels.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Smoothers, in the order of the rows.
+    pub smoothers: Vec<Smoother>,
+    /// Tokens of a smoother's window; not 0.
+    pub window: usize,
+    /// Where smoothers start.
+    pub window_from: WindowFrom,
+    /// Level of all intervals.
+    pub confidence: Confidence,
+    /// Form of the pooled interval on usable traces.
+    pub fisher: FisherMethod,
+    /// Replicates of the trace bootstrap.
+    pub replicates: usize,
+    /// Seed of the trace bootstrap.
+    pub seed: u64,
+}
+
+/// A column to compute.
+enum Planned<'s> {
+    Recorded { source: Source, columns: Vec<(&'s Sample, &'s Column)>, smoother: Smoother },
+    Baseline(Baseline),
+}
+
+/// Correlates every column of the samples, problem sets in order of their names. `done` is called after each column.
+///
+/// # Errors
+/// If the window of the smoothers is empty.
+pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) -> Result<Vec<DatasetFindings>> {
+    let mut names: Vec<&str> = samples.iter().map(|sample| sample.dataset.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let resamples = Resamples::new(settings.seed, settings.replicates);
+    let of_dataset = |name: &str| {
+        let own: Vec<&Sample> = samples.iter().filter(|sample| sample.dataset == name).collect();
+        let planned = plan(&own, &settings.smoothers);
+        let findings = planned.par_iter().map(|column| {
+            let finding = find(column, &own, settings, &resamples);
+            done();
+            finding
+        });
+        Ok(DatasetFindings {
+            dataset: name.to_owned(),
+            trace_ids: own.iter().map(|sample| sample.recording.trace_id.clone()).collect(),
+            findings: findings.collect::<Result<_>>()?,
+        })
+    };
+    names.into_iter().map(of_dataset).collect()
+}
+
+/// Columns that [`study`] will compute, for a progress bar.
+pub fn n_columns(samples: &[Sample], settings: &Settings) -> usize {
+    let mut datasets: std::collections::BTreeMap<&str, Vec<&Sample>> = std::collections::BTreeMap::new();
+    for sample in samples {
+        datasets.entry(&sample.dataset).or_default().push(sample);
+    }
+    datasets.values().map(|own| plan(own, &settings.smoothers).len()).sum()
+}
+
+/// The columns of a problem set. All its recordings have the same columns; random weights count where all traces have them.
+fn plan<'s>(samples: &[&'s Sample], smoothers: &[Smoother]) -> Vec<Planned<'s>> {
+    let mut planned = Vec::new();
+    let of_model: Vec<&Recording> = samples.iter().map(|sample| &sample.recording).collect();
+    let of_random: Option<Vec<&Recording>> = samples.iter().map(|sample| sample.random.as_ref()).collect();
+    for (source, recordings) in [(Source::Model, Some(of_model)), (Source::RandomWeights, of_random)] {
+        let Some(recordings) = recordings else { continue };
+        for at in 0..recordings.iter().map(|recording| recording.columns.len()).min().unwrap_or(0) {
+            for &smoother in smoothers {
+                let columns =
+                    samples.iter().zip(&recordings).map(|(&sample, recording)| (sample, &recording.columns[at]));
+                planned.push(Planned::Recorded { source, columns: columns.collect(), smoother });
+            }
+        }
+    }
+    planned.extend(Baseline::ALL.map(Planned::Baseline));
+    planned
+}
+
+fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
+    let (source, signal, layer, smoother, traces) = match column {
+        Planned::Recorded { source, columns, smoother } => {
+            let of = |(sample, column): &(&Sample, &Column)| {
+                Ok(sample.mask.pair(&smooth(&column.values, sample.recording.n_prompt, *smoother, settings)?))
+            };
+            let traces = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let first = columns.first().map(|(_, column)| *column);
+            (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces)
+        }
+        Planned::Baseline(baseline) => (Source::None, baseline.name(), None, Smoother::Raw, baseline.columns(samples)),
+    };
+    let Settings { confidence, fisher, .. } = *settings;
+    let correlation = correlate(&traces, &Intervals { confidence, fisher, resamples });
+    let shapes = traces.iter().map(TraceShape::of).collect();
+    Ok(Finding { source, signal, layer, smoother, correlation, shapes })
+}
+
+/// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
+fn smooth(
+    values: &[Option<f32>],
+    n_prompt: usize,
+    smoother: Smoother,
+    settings: &Settings,
+) -> Result<Vec<Option<f32>>> {
+    let mut smoothing = smoother.start(settings.window)?;
+    let (prompt, decoded) = values.split_at(n_prompt.min(values.len()));
+    let mut smoothed: Vec<_> = prompt.iter().map(|&value| smoothing.push(value)).collect();
+    if settings.window_from == WindowFrom::Decode {
+        smoothing.reset();
+    }
+    smoothed.extend(decoded.iter().map(|&value| smoothing.push(value)));
+    Ok(smoothed)
+}
+
+#[cfg(test)]
+mod tests {
+    use epikv_signals::{SIGNALS, SignalRow};
+
+    use super::*;
+    use crate::record::{RecordOptions, record};
+    use crate::shared::{decoder, label, trace};
+
+    pub(crate) fn settings() -> Settings {
+        Settings {
+            smoothers: Smoother::ALL.to_vec(),
+            window: 8,
+            window_from: WindowFrom::Decode,
+            confidence: Confidence::P95,
+            fisher: FisherMethod::Plain,
+            replicates: 50,
+            seed: 0,
+        }
+    }
+
+    fn samples(n: usize) -> Vec<Sample> {
+        let rows: Vec<&SignalRow> = SIGNALS.iter().collect();
+        let decoder = decoder();
+        (0..n)
+            .map(|i| {
+                let mut trace = trace(40 + i, 10);
+                trace.trace_id = format!("t{i}");
+                trace.dataset = ["b", "a"][i % 2].to_owned();
+                trace.token_ids.rotate_left(i);
+                let labels: Vec<_> = (10..40 + i)
+                    .map(|pos| {
+                        let mut label =
+                            label(pos as i32, trace.token_ids[pos], true, Some((pos / 4 + i).is_multiple_of(3)));
+                        label.trace_id.clone_from(&trace.trace_id);
+                        label
+                    })
+                    .collect();
+                let recording = record(&decoder, &trace, &rows, RecordOptions::default()).expect("fits");
+                Sample::new(&trace, recording.clone(), Some(recording), &labels).expect("its labels")
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_signal_layer_and_smoothing_has_a_column_in_every_problem_set() {
+        let samples = samples(7);
+        let found = study(&samples, &settings(), &|| ()).expect("a window");
+        let (n_signals, n_smoothers) = (3 * 4 + 1, 4);
+        assert_eq!(
+            found.iter().map(|d| (d.dataset.as_str(), d.trace_ids.len())).collect::<Vec<_>>(),
+            [("a", 3), ("b", 4)]
+        );
+        assert!(found.iter().all(|d| d.findings.len() == 2 * n_signals * n_smoothers + 2));
+        assert_eq!(n_columns(&samples, &settings()), found.iter().map(|d| d.findings.len()).sum::<usize>());
+        let b = &found[1];
+        let raw = b.find(Source::Model, "hs_l2", Some(2), Smoother::Raw).expect("a column");
+        assert_eq!((raw.correlation.n_traces, raw.correlation.n_eff, raw.shapes.len()), (4, 4, 4));
+        let same = b.find(Source::RandomWeights, "hs_l2", Some(2), Smoother::Raw).expect("a column");
+        assert_eq!(same.correlation, raw.correlation, "the same recording was given for both");
+        let position = b.find(Source::None, "position", None, Smoother::Raw).expect("a baseline");
+        assert_eq!(position.shapes[0].rho_position, Some(1.0));
+    }
+
+    #[test]
+    fn the_columns_do_not_depend_on_the_threads() {
+        let samples = samples(6);
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let found = pool.install(|| study(&samples, &settings(), &|| ())).expect("a window");
+            let figures = |d: &DatasetFindings| d.findings.iter().map(|f| f.correlation.clone()).collect::<Vec<_>>();
+            found.iter().map(figures).collect::<Vec<_>>()
+        };
+        assert_eq!(with(1), with(3));
+    }
+
+    #[test]
+    fn smoothers_start_where_they_are_told_to() {
+        let values: Vec<Option<f32>> = [8.0, 4.0, 2.0, 6.0].map(Some).to_vec();
+        let mut settings = settings();
+        let mean = |settings: &Settings| smooth(&values, 2, Smoother::Mean, settings).expect("a window");
+        assert_eq!(mean(&settings), [8.0, 6.0, 2.0, 4.0].map(Some));
+        settings.window_from = WindowFrom::Prompt;
+        assert_eq!(mean(&settings), [8.0, 6.0, 14.0 / 3.0, 5.0].map(Some));
+    }
+}

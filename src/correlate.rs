@@ -1,0 +1,243 @@
+//! `epikv correlate`: traces and their labels into coefficients, a figure and a table.
+
+mod files;
+mod labels;
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use epikv_analyzer::figure::{About, Plot};
+use epikv_analyzer::{
+    DatasetFindings, RecordOptions, Recording, Reference, Sample, Settings, Summary, WindowFrom, n_columns, record,
+    study,
+};
+use epikv_model::decoder::Decoder;
+use epikv_model::load::{ModelRef, OriginKind, RandomSpec, open};
+use epikv_model::{Device, Model};
+use epikv_schemas::{Trace, read_table};
+use epikv_signals::{Build, SIGNALS, SignalRow, Smoother, find};
+use epikv_stats::{Confidence, FisherMethod};
+use serde_json::json;
+
+pub(crate) use self::labels::LabelSet;
+use crate::cli::{CiName, CorrelateArgs, WindowStart};
+use crate::output::{Done, RunFolder};
+use crate::{label, progress, setup};
+
+/// Correlates a file of traces with a folder of labels.
+pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
+    let plan = Plan::new(args)?;
+    let folder = RunFolder::open(&args.out, files::FILES, args.model.fresh)?;
+    let reference = args.reference.as_deref().map(Reference::read).transpose()?;
+    let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
+    label::check_unique(&traces, &args.traces)?;
+    traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    let labels = LabelSet::read(&args.labels)?;
+    labels.check_traces(&args.traces)?;
+    setup::threads(args.model.threads)?;
+    let model = setup::model(&args.model)?;
+    label::check_made_by(&made_by, &model, &args.traces)?;
+    label::check_made_by(&labels.made_by, &model, &labels.path)?;
+    run_with(args, &plan, folder, &model, &traces, &labels, reference.as_ref())
+}
+
+/// The command once everything is read: what a caller uses that has model, traces and labels at hand.
+pub(crate) fn run_with(
+    args: &CorrelateArgs,
+    plan: &Plan,
+    folder: RunFolder,
+    model: &Model,
+    traces: &[Trace],
+    labels: &LabelSet,
+    reference: Option<&Reference>,
+) -> Result<Done> {
+    let mut notes = plan.notes(model);
+    let recorded = record_all(args, plan, model, traces, labels, &mut notes)?;
+    let samples = &recorded.samples;
+    let bar = progress::bar("columns", n_columns(samples, &plan.settings), args.model.quiet);
+    let found = study(samples, &plan.settings, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    let n_layers = model.decoder.config().n_layers;
+    let about = About { model: model.origin.id(), n_layers, settings: &plan.settings, reference };
+    let plot = Plot::new(&found, &about);
+    let summary = Summary::new(&found, n_layers, &plan.settings);
+    let report = files::report(args, model, &recorded, &summary, &plan.settings, plot.is_some(), &notes);
+    files::write(folder, args, plan, model, &recorded, &found, plot.as_ref(), &report)?;
+    print(args, &recorded, &summary, plan, &notes)?;
+    Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// What was typed, checked.
+pub(crate) struct Plan {
+    /// Signals by name; `None` for all that the model is deep enough for.
+    signals: Option<Vec<&'static SignalRow>>,
+    /// How they are compared with labels.
+    settings: Settings,
+}
+
+impl Plan {
+    /// Checks what was typed.
+    pub(crate) fn new(args: &CorrelateArgs) -> Result<Self> {
+        let named = |text: &str| -> Vec<String> { text.split(',').map(|name| name.trim().to_owned()).collect() };
+        let signals = match args.signals.trim() {
+            "all" => None,
+            names => Some(unique(named(names).iter().map(|name| Ok(find(name)?)), |row| row.spec.name)?),
+        };
+        let window = args.smooth_window;
+        let smoothers = match args.smooth.trim() {
+            "all" => Smoother::ALL.to_vec(),
+            names => unique(named(names).iter().map(|name| Ok(Smoother::parse(name, window)?)), |s| *s)?,
+        };
+        let settings = Settings {
+            smoothers,
+            window,
+            window_from: match args.window_from {
+                WindowStart::Decode => WindowFrom::Decode,
+                WindowStart::Prompt => WindowFrom::Prompt,
+            },
+            confidence: Confidence::P95,
+            fisher: match args.ci {
+                CiName::Fisher => FisherMethod::Plain,
+                CiName::Fieller => FisherMethod::Fieller,
+                CiName::BonettWright => FisherMethod::BonettWright,
+            },
+            replicates: args.bootstrap as usize,
+            seed: args.model.seed,
+        };
+        Ok(Self { signals, settings })
+    }
+
+    /// The signals of a model: those asked for, or all that can be built for it.
+    fn rows(&self, n_layers: usize) -> Vec<&'static SignalRow> {
+        let fits = |row: &&SignalRow| matches!(row.build, Build::PerLayer(_)) || row.all(n_layers).is_ok();
+        self.signals.clone().unwrap_or_else(|| SIGNALS.iter().filter(fits).collect())
+    }
+
+    fn notes(&self, model: &Model) -> Vec<String> {
+        let n_layers = model.decoder.config().n_layers;
+        let rows = self.rows(n_layers);
+        let left_out = SIGNALS.iter().filter(|row| self.signals.is_none() && !rows.iter().any(|r| r.spec == row.spec));
+        left_out
+            .map(|row| format!("{} needs a deeper model than {n_layers} layers and is left out", row.spec.name))
+            .collect()
+    }
+}
+
+/// Items in their order, a repeated one once.
+fn unique<T, K: PartialEq>(items: impl Iterator<Item = Result<T>>, key: impl Fn(&T) -> K) -> Result<Vec<T>> {
+    let mut all: Vec<T> = Vec::new();
+    for item in items {
+        let item = item?;
+        if !all.iter().any(|known| key(known) == key(&item)) {
+            all.push(item);
+        }
+    }
+    Ok(all)
+}
+
+/// Traces with labels, recorded, and those that could not be.
+pub(crate) struct Recorded {
+    samples: Vec<Sample>,
+    /// What could not be recorded and why.
+    failures: Vec<String>,
+    /// Traces of the file without usable labels.
+    n_unusable: usize,
+    /// Random weights that were recorded as well.
+    random: Option<String>,
+}
+
+/// Records every trace that has usable labels, with the model and with random weights.
+fn record_all(
+    args: &CorrelateArgs,
+    plan: &Plan,
+    model: &Model,
+    traces: &[Trace],
+    labels: &LabelSet,
+    notes: &mut Vec<String>,
+) -> Result<Recorded> {
+    let usable: Vec<&Trace> = traces.iter().filter(|trace| labels.is_usable(&trace.trace_id)).collect();
+    if usable.is_empty() {
+        bail!(
+            "{}: expected usable labels of at least one of the {} traces, got none",
+            labels.path.display(),
+            traces.len()
+        );
+    }
+    let rows = plan.rows(model.decoder.config().n_layers);
+    let random = if args.no_random_weights { None } else { random_decoder(args, model, notes)? };
+    let options = RecordOptions { window_from: plan.settings.window_from, ..RecordOptions::default() };
+    let bar = progress::bar("recording", usable.len(), args.model.quiet);
+    let (mut samples, mut failures) = (Vec::new(), Vec::new());
+    for trace in &usable {
+        let recorded = record(&model.decoder, trace, &rows, options).and_then(|recording| {
+            let twin = random.as_ref().map(|(_, decoder)| record(decoder, trace, &rows, options)).transpose()?;
+            Ok((recording, twin))
+        });
+        match recorded {
+            Ok((recording, twin)) => samples.push(Sample::new(trace, recording, twin, labels.of(&trace.trace_id))?),
+            Err(error @ (epikv_analyzer::Error::Model(_) | epikv_analyzer::Error::Signals(_))) => {
+                return Err(error.into());
+            }
+            Err(error) => failures.push(error.to_string()),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if let (true, Some(first)) = (samples.is_empty(), failures.first()) {
+        bail!("no trace could be recorded: {first}");
+    }
+    let n_unusable = traces.len() - usable.len();
+    Ok(Recorded { samples, failures, n_unusable, random: random.map(|(name, _)| name) })
+}
+
+/// Random weights of the model's shape; of another seed where the model itself is random.
+fn random_decoder(args: &CorrelateArgs, model: &Model, notes: &mut Vec<String>) -> Result<Option<(String, Decoder)>> {
+    let seed = match model.origin.kind() {
+        OriginKind::Random(spec) if spec.seed == args.model.seed => args.model.seed.wrapping_add(1),
+        _ => args.model.seed,
+    };
+    let spec = match RandomSpec::like(model.decoder.config(), seed) {
+        Ok(spec) => spec,
+        Err(error) => {
+            notes.push(format!("no rows of random weights: {error}"));
+            return Ok(None);
+        }
+    };
+    let (config, weights, origin) = open(&ModelRef::Random(spec))?;
+    let decoder = Decoder::load(config, &*weights, &Device::Cpu, args.model.weights.into())?;
+    Ok(Some((origin.id().to_owned(), decoder)))
+}
+
+/// The summary on stderr, and with `--json` its figures on stdout.
+fn print(args: &CorrelateArgs, recorded: &Recorded, summary: &Summary, plan: &Plan, notes: &[String]) -> Result<()> {
+    let mut err = std::io::stderr();
+    for failure in &recorded.failures {
+        writeln!(err, "failed: {failure}")?;
+    }
+    write!(err, "{}", epikv_analyzer::markdown(summary, &plan.settings))?;
+    for note in notes {
+        writeln!(err, "- {note}")?;
+    }
+    writeln!(
+        err,
+        "{} traces recorded, {} without usable labels, {} failed -> {}",
+        recorded.samples.len(),
+        recorded.n_unusable,
+        recorded.failures.len(),
+        args.out.display()
+    )?;
+    if args.model.json {
+        let figures = json!({
+            "n_recorded": recorded.samples.len(), "n_unusable": recorded.n_unusable, "failures": recorded.failures,
+            "notes": notes, "summary": summary, "out": args.out.display().to_string(),
+        });
+        writeln!(std::io::stdout(), "{figures}")?;
+    }
+    Ok(())
+}
+
+/// The recordings of the model.
+fn recordings(recorded: &Recorded) -> Vec<&Recording> {
+    recorded.samples.iter().map(|sample| &sample.recording).collect()
+}

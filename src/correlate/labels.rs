@@ -1,0 +1,60 @@
+//! The labels of a folder, by trace.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use epikv_schemas::{LabelToken, LabelTrace, Provenance, fs, read_table};
+
+/// Labels as `epikv label` writes them.
+#[derive(Debug)]
+pub(crate) struct LabelSet {
+    /// The file of token labels.
+    pub(crate) path: PathBuf,
+    /// What made them.
+    pub(crate) made_by: Provenance,
+    tokens: BTreeMap<String, Vec<LabelToken>>,
+    usable: BTreeMap<String, bool>,
+}
+
+impl LabelSet {
+    /// Reads `label_tokens.parquet` and `label_traces.parquet` of a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("label_tokens.parquet");
+        let (tokens, made_by) = read_table::<LabelToken>(&path)?;
+        let (traces, _) = read_table::<LabelTrace>(&folder.join("label_traces.parquet"))?;
+        let mut set = Self { path, made_by, tokens: BTreeMap::new(), usable: BTreeMap::new() };
+        for token in tokens {
+            match set.tokens.get_mut(&token.trace_id) {
+                Some(own) => own.push(token),
+                None => drop(set.tokens.insert(token.trace_id.clone(), vec![token])),
+            }
+        }
+        set.usable = traces.into_iter().map(|trace| (trace.trace_id, trace.usable)).collect();
+        Ok(set)
+    }
+
+    /// Says a word if the labels were made from another file of traces: each token id is compared later, but a re-made
+    /// file may have the same tokens under other settings.
+    pub(crate) fn check_traces(&self, traces: &Path) -> Result<()> {
+        let inputs = self.made_by.get("inputs").and_then(|inputs| inputs.as_array());
+        let made_from = inputs.and_then(|inputs| inputs.first()?["sha256"].as_str());
+        if let Some(made_from) = made_from {
+            let given = fs::fingerprint(traces)?.sha256;
+            if given != made_from {
+                tracing::warn!(labels = %self.path.display(), traces = %traces.display(), "made from another traces file");
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a trace has labels that mean something.
+    pub(crate) fn is_usable(&self, trace_id: &str) -> bool {
+        self.usable.get(trace_id) == Some(&true)
+    }
+
+    /// The token labels of a trace.
+    pub(crate) fn of(&self, trace_id: &str) -> &[LabelToken] {
+        self.tokens.get(trace_id).map_or(&[], Vec::as_slice)
+    }
+}

@@ -1,0 +1,194 @@
+//! Traces and labels to coefficients and a figure.
+
+use std::collections::BTreeMap;
+
+use epikv_schemas::{Correlations, CorrelationsByTrace, Manifest, SignalsHs, SignalsKv, Trace, read_table};
+
+use crate::support::{Place, bytes};
+
+const DATA: &[&str] = &[
+    "signals_hs.parquet",
+    "signals_kv.parquet",
+    "correlations.parquet",
+    "correlations_by_trace.parquet",
+    "figure_layers.svg",
+    "figure_layers.png",
+    "figure_layers.csv",
+    "report.md",
+];
+
+const CORRELATE: &[&str] =
+    &["correlate", "--traces", "traces.parquet", "--labels", "labels", "--quiet", "--bootstrap", "200"];
+
+const REFERENCE: &str = "signal,spearman_rho,p_value,n_pairs,note\n\
+    hs_l2_diff_l10_rolling64,0.112,0.0,9,\nhs_l2_diff_l21_rolling64,-0.209,0.0,9,\nkv_key_var,0.3,0.0,9,\n";
+
+/// Five traces and labels of whether the text after the boundary changes.
+fn labelled() -> Place {
+    let place = Place::new();
+    let problems: String = (0..5).map(|i| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"}}\n")).collect();
+    place.write("problems.jsonl", problems);
+    place
+        .epikv(&["trace", "--problems", "problems.jsonl", "--out", "traces.parquet", "--max-new", "110", "--quiet"])
+        .ok();
+    let label =
+        ["label", "--traces", "traces.parquet", "--out", "labels", "--answer", "text", "--max-new", "24", "--quiet"];
+    place.epikv(&label).ok();
+    place
+}
+
+#[test]
+fn threads_change_no_byte_and_the_rows_are_complete() {
+    let place = labelled();
+    place.write("published.csv", REFERENCE);
+    let mut runs = Vec::new();
+    for (out, threads) in [("one", "1"), ("two", "2")] {
+        let run = ["--out", out, "--threads", threads, "--reference", "published.csv"];
+        place.epikv(&[CORRELATE, &run].concat()).ok();
+        runs.push(DATA.iter().map(|file| bytes(&place.path(out).join(file))).collect::<Vec<_>>());
+    }
+    for (file, (one, two)) in DATA.iter().zip(runs[0].iter().zip(&runs[1])) {
+        assert!(one == two, "{file} differs");
+    }
+    let folder = place.path("one");
+    Manifest::open(&folder).unwrap().verify().unwrap();
+
+    let (traces, _) = read_table::<Trace>(&place.path("traces.parquet")).unwrap();
+    let (hs, _) = read_table::<SignalsHs>(&folder.join(DATA[0])).unwrap();
+    let (kv, _) = read_table::<SignalsKv>(&folder.join(DATA[1])).unwrap();
+    let n_tokens: usize = traces.iter().map(|t| t.token_ids.len()).sum();
+    assert_eq!((hs.len(), kv.len()), (n_tokens, n_tokens));
+    assert!(hs.iter().all(|row| row.hs_l2.layers() == [0, 1, 2, 3] && row.hs_l2.get(3).is_some() == (row.pos > 0)));
+    assert!(kv.iter().all(|row| row.kv_key_var.get(0).is_some() && row.kv_val_var.get(3).is_some()));
+
+    let (rows, provenance) = read_table::<Correlations>(&folder.join(DATA[2])).unwrap();
+    let columns = 2 * (3 * 4 + 1) * 4 + 2; // model and random weights, three signals of four layers, epikv; two baselines
+    assert_eq!(rows.len(), 2 * columns);
+    assert_eq!(provenance.get("smoothing").unwrap()["decay"], 0.9);
+    assert_eq!(provenance.get("inputs").unwrap().as_array().unwrap().len(), 4);
+    for row in &rows {
+        assert_eq!(row.n_traces_total, row.n_eff + row.excl_short + row.excl_constant_label + row.excl_constant_signal);
+        if let (Some(rho), Some(lo), Some(hi)) = (row.rho, row.boot_lo, row.boot_hi) {
+            assert!((-1.0..=1.0).contains(&rho) && lo <= hi, "{row:?}");
+        }
+    }
+    let (by_trace, _) = read_table::<CorrelationsByTrace>(&folder.join(DATA[3])).unwrap();
+    assert_eq!(by_trace.len(), traces.len() * columns);
+    assert!(by_trace.iter().all(|row| row.rho.is_some() != row.reason.is_some()));
+}
+
+#[test]
+fn the_figure_shows_what_the_rows_say() {
+    let place = labelled();
+    place.write("published.csv", REFERENCE);
+    place.epikv(&[CORRELATE, &["--out", "out", "--reference", "published.csv"]].concat()).ok();
+    let (rows, _) = read_table::<Correlations>(&place.path("out").join(DATA[2])).unwrap();
+    let svg = String::from_utf8(bytes(&place.path("out").join("figure_layers.svg"))).unwrap();
+    let to_y = y_of_rho(&svg);
+    let mut compared = 0;
+    for (scope, source) in [("pooled", "model"), ("within", "model"), ("random_weights", "random_weights")] {
+        // Panels follow each other: the layers of mean64 first, then those of z64.
+        let drawn: Vec<(i16, f64)> = circles(&svg, scope);
+        let own = |smoothing: &str| -> BTreeMap<i16, f64> {
+            let is = |r: &&Correlations| {
+                r.source == source
+                    && r.signal == "hs_l2"
+                    && r.smoothing == smoothing
+                    && r.scope == if scope == "within" { "within" } else { "pooled" }
+            };
+            rows.iter().filter(is).filter_map(|r| Some((r.layer?, r.rho?))).collect()
+        };
+        let want: Vec<(i16, f64)> = ["mean64", "z64"].into_iter().flat_map(own).collect();
+        assert_eq!(drawn.len(), want.len(), "{scope}");
+        for ((layer, y), (want_layer, rho)) in drawn.iter().zip(&want) {
+            assert_eq!(layer, want_layer);
+            assert!((y - to_y(*rho)).abs() < 0.02, "{scope}, layer {layer}: {y} is not where {rho} stands");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 3 * 2 * 4);
+    let published = circles(&svg, "reference");
+    assert_eq!(published.iter().map(|c| c.0).collect::<Vec<_>>(), [10, 21]);
+    assert!((published[1].1 - to_y(-0.209)).abs() < 0.02);
+    let csv = String::from_utf8(bytes(&place.path("out").join("figure_layers.csv"))).unwrap();
+    assert_eq!(csv.lines().count(), 1 + compared + 2);
+    let row =
+        rows.iter().find(|r| r.signal == "hs_l2" && r.smoothing == "z64" && r.layer == Some(2) && r.scope == "pooled");
+    assert!(csv.contains(&format!(",pooled,2,2,{},", row.unwrap().rho.unwrap())));
+    let png = bytes(&place.path("out").join("figure_layers.png"));
+    assert!(png.starts_with(b"\x89PNG") && png.len() > 20_000);
+}
+
+/// Layer and height of the markers of a line, in the order of the drawing.
+fn circles(svg: &str, class: &str) -> Vec<(i16, f64)> {
+    let marker = format!("<circle class=\"{class}\" data-layer=\"");
+    let read = |text: &str| {
+        let layer = text.split('"').next().unwrap().parse().unwrap();
+        (layer, text.split("cy=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+    };
+    svg.split(marker.as_str()).skip(1).map(read).collect()
+}
+
+/// The axis of rho, from its outermost ticks.
+fn y_of_rho(svg: &str) -> impl Fn(f64) -> f64 {
+    let ticks = svg.lines().filter(|line| line.starts_with("<text") && line.contains("text-anchor=\"end\""));
+    let read = |line: &str| {
+        let y: f64 = line.split(" y=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        let text = line.split('>').nth(1).unwrap().split('<').next().unwrap();
+        Some((text.replace('\u{2212}', "-").parse::<f64>().ok()?, y - 2.5))
+    };
+    let ticks: Vec<(f64, f64)> = ticks.filter_map(read).collect();
+    let (first, last) = (ticks[0], *ticks.last().unwrap());
+    move |rho| first.1 + (rho - first.0) * (last.1 - first.1) / (last.0 - first.0)
+}
+
+#[test]
+fn flags_choose_what_is_computed() {
+    let place = labelled();
+    let few = ["--out", "few", "--signals", "kv_key_var, epikv", "--smooth", "raw,z32", "--smooth-window", "32"];
+    let more = ["--ci", "bonett-wright", "--window-from", "prompt", "--no-random-weights", "--json"];
+    let ran = place.epikv(&[CORRELATE, &few, &more].concat()).ok();
+    let figures: serde_json::Value = serde_json::from_str(&ran.stdout()).unwrap();
+    assert_eq!(figures["n_recorded"], 5);
+    assert_eq!(figures["summary"]["datasets"][0]["n_traces"], 5);
+    assert_eq!(figures["summary"]["mapping"][0], "band A = layers 7-13 of 32 -> 0-1");
+    assert!(ran.stderr().contains("token_identity") && ran.stderr().contains("is a convention"), "{}", ran.stderr());
+    assert!(!place.path("few").join("signals_hs.parquet").exists());
+    let (rows, provenance) = read_table::<Correlations>(&place.path("few").join(DATA[2])).unwrap();
+    assert_eq!(rows.len(), 2 * ((4 + 1) * 2 + 2));
+    assert!(rows.iter().all(|row| row.source != "random_weights"));
+    assert!(rows.iter().any(|row| row.smoothing == "z32" && row.signal == "epikv" && row.layer.is_none()));
+    assert!(rows.iter().all(|row| row.ci_method == if row.scope == "pooled" { "bonett-wright" } else { "student-t" }));
+    assert_eq!(provenance.get("smoothing").unwrap()["from"], "prompt");
+    let again = place.epikv(&[CORRELATE, &["--out", "few"]].concat()).refused(&["exists already"]);
+    assert!(again.stderr().contains("hint: --fresh"));
+    place.epikv(&[CORRELATE, &["--out", "few", "--fresh", "--signals", "epikv", "--bootstrap", "0"]].concat()).ok();
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let place = labelled();
+    let run = |more: &[&str]| place.epikv(&[CORRELATE, &["--out", "out"], more].concat());
+    run(&["--signals", "hs_l3"]).refused(&["unknown signal \"hs_l3\"", "hint: `epikv signals`"]);
+    run(&["--smooth", "mean32"]).refused(&["unknown smoothing \"mean32\"", "mean64"]);
+    run(&["--labels", "nowhere"]).refused(&["nowhere/label_tokens.parquet"]);
+    place.write("bad.csv", REFERENCE.replace("0.112", "1.5"));
+    run(&["--reference", "bad.csv"]).refused(&["bad.csv: line 2, column spearman_rho", "got 1.5"]);
+    run(&["--model", "random:0,vocab=600"]).refused(&["error"]);
+    // Traces of the same names with other tokens.
+    let other = ["trace", "--problems", "problems.jsonl", "--out", "other.parquet", "--max-new", "110", "--quiet"];
+    place.epikv(&[&other[..], &["--model", "random:9"]].concat()).ok();
+    run(&["--traces", "other.parquet"])
+        .refused(&["label at position", "hint: labels and traces must come from the same"]);
+    assert!(!place.path("out").join("correlations.parquet").exists());
+}
+
+#[test]
+fn signals_are_listed() {
+    let place = Place::new();
+    let text = place.epikv(&["signals"]).ok().stdout();
+    let json: serde_json::Value = serde_json::from_str(&place.epikv(&["signals", "--json"]).ok().stdout()).unwrap();
+    let names: Vec<&str> = json.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["hs_l2", "kv_key_var", "kv_val_var", "epikv"]);
+    assert!(names.iter().all(|name| text.contains(&format!("{name} (one a "))));
+}
