@@ -3,8 +3,10 @@
 mod cli;
 mod config_file;
 mod demo;
+mod evict;
 mod label;
 mod output;
+mod policies;
 mod progress;
 mod report;
 mod schema;
@@ -27,6 +29,8 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Trace(args) => trace::run(&args),
         Command::Label(args) => label::run(&args),
+        Command::Evict(args) => evict::run(&args),
+        Command::Policies(args) => policies::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Schema(args) => schema::run(&args),
     };

@@ -86,6 +86,19 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Writes a page of text aside. The manifest counts its lines as rows.
+    pub(crate) fn write_text(&mut self, file: &str, text: &str) -> Result<()> {
+        let path = self.folder.join(UNFINISHED).join(file);
+        let fingerprint = fs::write_atomic(&path, text.as_bytes())?;
+        self.written.push(PartInfo {
+            file: file.to_owned(),
+            rows: text.lines().count() as u64,
+            sha256: fingerprint.sha256,
+            bytes: fingerprint.bytes,
+        });
+        Ok(())
+    }
+
     /// Moves all files in place and lists them.
     pub(crate) fn finish(mut self) -> Result<()> {
         for part in &self.written {

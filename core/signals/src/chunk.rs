@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epikv_model::taps::{TapPoint, Taps};
+use epikv_model::taps::{HeadObservation, Reduce, TapPoint, Taps};
 
 use crate::error::{Error, Result};
 
@@ -13,12 +13,24 @@ use crate::error::{Error, Result};
 pub struct Chunk<'t> {
     taps: &'t Taps,
     tokens: Range<usize>,
+    row: usize,
 }
 
 impl<'t> Chunk<'t> {
-    /// The tokens `tokens` of the packed pass that gave `taps`.
+    /// The tokens `tokens` of the packed pass that gave `taps`, in its only or first row.
     pub fn new(taps: &'t Taps, tokens: Range<usize>) -> Self {
-        Self { taps, tokens }
+        Self { taps, tokens, row: 0 }
+    }
+
+    /// The same tokens as those of another row of the pass. Only what was observed of attention goes by rows.
+    #[must_use]
+    pub fn in_row(self, row: usize) -> Self {
+        Self { row, ..self }
+    }
+
+    /// What was observed of the attention of a layer, by KV head.
+    pub(crate) fn attention(&self, layer: usize) -> Option<&'t [HeadObservation]> {
+        self.taps.attention(layer)?.get(self.row).map(Vec::as_slice)
     }
 
     /// Tokens of the chunk.
@@ -40,13 +52,34 @@ impl<'t> Chunk<'t> {
         signal: &'static str,
         point: TapPoint,
     ) -> Result<impl ExactSizeIterator<Item = Option<f32>> + use<'t>> {
-        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, point })?;
+        let what = "step norms";
+        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, what, point })?;
         let own = all.get(self.tokens.clone()).ok_or_else(|| Error::ChunkOutside {
             signal,
             tokens: self.tokens.clone(),
             n_recorded: all.len(),
         })?;
         Ok(own.iter().map(|norm| norm.filter(|g| g.is_finite())))
+    }
+
+    /// Adds to `sums` `[T]` the variance over channels at each token, summed over the KV heads; returns their number.
+    ///
+    /// # Errors
+    /// As [`Chunk::step_norms`].
+    pub(crate) fn add_variances(&self, signal: &'static str, point: TapPoint, sums: &mut [f64]) -> Result<usize> {
+        let what = "variances";
+        let missing = || Error::NotRecorded { signal, what, point };
+        let shape = self.taps.get(point, Reduce::Variance).ok_or_else(missing)?.dims();
+        let (n_recorded, heads) = (shape[0], shape.iter().skip(1).product::<usize>());
+        let outside = || Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded };
+        let added = self.taps.values(point, Reduce::Variance, |all| {
+            let own = all.get(self.tokens.start * heads..self.tokens.end * heads)?;
+            for (sum, of_token) in sums.iter_mut().zip(own.chunks_exact(heads.max(1))) {
+                *sum += of_token.iter().map(|&v| f64::from(v)).sum::<f64>();
+            }
+            Some(heads)
+        })?;
+        added.ok_or_else(missing)?.ok_or_else(outside)
     }
 }
 

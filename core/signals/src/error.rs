@@ -48,10 +48,12 @@ pub enum Error {
         n_layers: usize,
     },
     /// The forward pass did not record what the signal's plan asks for.
-    #[error("signal {signal}: expected the step norms of {point:?} among the taps, got none")]
+    #[error("signal {signal}: expected the {what} of {point:?} among the taps, got none")]
     NotRecorded {
         /// The signal.
         signal: &'static str,
+        /// What of the point.
+        what: &'static str,
         /// The missing point.
         point: TapPoint,
     },
@@ -65,6 +67,19 @@ pub enum Error {
         /// Tokens of the pass.
         n_recorded: usize,
     },
+    /// The observed attention is not that of the cache.
+    #[error("attention of layer {layer}: expected a weight for each of {expected} tokens held, got {got}")]
+    AttentionShape {
+        /// The layer, 0-based.
+        layer: usize,
+        /// Tokens that the cache holds.
+        expected: usize,
+        /// Weights observed; 0 where the pass did not observe them.
+        got: usize,
+    },
+    /// A recorded tensor cannot be read.
+    #[error("reading what the pass recorded")]
+    Model(#[from] epikv_model::Error),
     /// A rolling window cannot be built.
     #[error("rolling window")]
     Stats(#[from] epikv_stats::Error),

@@ -29,18 +29,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attention_sum;
 mod chunk;
 mod epikv;
 mod error;
 mod hs_l2;
+mod kv_key;
 mod layers;
 mod registry;
 mod signal;
 
+pub use attention_sum::{AttentionRows, AttentionSum};
 pub use chunk::Chunk;
 pub use epikv::Epikv;
 pub use error::{Error, Result};
 pub use hs_l2::HsL2;
+pub use kv_key::KvKey;
 pub use layers::{REFERENCE_LAYERS, map_layer};
 pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};
 pub use signal::{Signal, SignalSpec};

@@ -1,5 +1,7 @@
 //! One file a record. A new one needs its file and its three lines here: module, export, row of the registry.
 
+mod eviction_runs;
+mod eviction_timings;
 mod label_timings;
 mod label_tokens;
 mod label_traces;
@@ -7,6 +9,8 @@ mod label_windows;
 mod trace_timings;
 mod traces;
 
+pub use eviction_runs::EvictionRun;
+pub use eviction_timings::EvictionTiming;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
 pub use label_traces::LabelTrace;
@@ -18,7 +22,16 @@ use crate::{record::Record, spec::TableSpec};
 
 /// All tables, in the order of the documentation.
 pub fn registry() -> &'static [&'static TableSpec] {
-    &[Trace::TABLE, TraceTiming::TABLE, LabelTrace::TABLE, LabelWindow::TABLE, LabelToken::TABLE, LabelTiming::TABLE]
+    &[
+        Trace::TABLE,
+        TraceTiming::TABLE,
+        LabelTrace::TABLE,
+        LabelWindow::TABLE,
+        LabelToken::TABLE,
+        LabelTiming::TABLE,
+        EvictionRun::TABLE,
+        EvictionTiming::TABLE,
+    ]
 }
 
 /// How an answer compares with the one before it; the columns of several tables use these words.

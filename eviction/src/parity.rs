@@ -1,0 +1,1 @@
+//! Parity with the EpiKV authors' decode loops.
