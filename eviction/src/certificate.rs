@@ -43,9 +43,8 @@ impl Certificate {
     /// Whether the budget was kept after every eviction, never exceeded by more than the trigger allows, and nothing
     /// protected was ever missing.
     pub fn holds(&self) -> bool {
-        let kept = |budget: usize| {
-            self.max_after_eviction <= budget && self.max_held <= budget.saturating_add(self.slack)
-        };
+        let kept =
+            |budget: usize| self.max_after_eviction <= budget && self.max_held <= budget.saturating_add(self.slack);
         self.n_protected_lost == 0 && self.budget.is_none_or(kept)
     }
 

@@ -206,13 +206,18 @@ impl Worker<'_> {
         }
     }
 
-    fn add(&mut self, session: &mut Session<'_>, key: usize, limits: Limits, generation: &Generation<'_>) -> Result<()> {
+    fn add(
+        &mut self,
+        session: &mut Session<'_>,
+        key: usize,
+        limits: Limits,
+        generation: &Generation<'_>,
+    ) -> Result<()> {
         let policy = self.policy;
         let n_prompt = generation.prompt.len();
         let longest = n_prompt.saturating_add(generation.max_new);
         let slots = limits.tokens().saturating_add(policy.slack() + 1).min(longest);
-        let capacity =
-            if policy.evicts() { Capacity::Fixed(slots.max(n_prompt)) } else { Capacity::Growing };
+        let capacity = if policy.evicts() { Capacity::Fixed(slots.max(n_prompt)) } else { Capacity::Growing };
         session.add(RowSpec {
             key,
             context: generation.prompt.to_vec(),

@@ -150,9 +150,10 @@ impl Error {
                 Some("run the policy `full` too, or give the budget as a number or prompt+N".to_owned())
             }
             Self::NoLabels { .. } => Some("--labels DIR names the folder that `epikv label` wrote".to_owned()),
-            Self::OtherLabels { .. } => {
-                Some("labels belong to the prompts, and so to the model and prompt flags, that they were made with".to_owned())
-            }
+            Self::OtherLabels { .. } => Some(
+                "labels belong to the prompts, and so to the model and prompt flags, that they were made with"
+                    .to_owned(),
+            ),
             Self::Model(error) => error.hint(),
             Self::Signals(error) => error.hint(),
             Self::Tasks(error) => error.hint(),

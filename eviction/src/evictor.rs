@@ -24,7 +24,7 @@ pub(crate) struct Evictor {
     fires_at: Option<usize>,
     budget: usize,
     protected: Protected,
-    scores: Scores,
+    pub(crate) scores: Scores,
     queue: Queue,
 }
 

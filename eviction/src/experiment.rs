@@ -1,6 +1,7 @@
 //! The experiment: every problem under every policy and budget, with the generation without eviction first.
 
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use epikv_model::Model;
 use epikv_model::session::Ledger;
@@ -37,6 +38,8 @@ pub struct Runs {
     pub failures: Vec<String>,
     /// Tokens that went through the model.
     pub ledger: Ledger,
+    /// Elapsed time of each policy and budget. The times of its generations add up to more where threads share it.
+    pub elapsed: Vec<(String, Option<String>, Duration)>,
     /// Names of the policies in the order in which they ran, and of the budgets.
     pub order: (Vec<String>, Vec<String>),
 }
@@ -205,7 +208,10 @@ impl Experiment<'_> {
             decoded.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[places[job]] = Some(one);
             (self.progress)(Progress::Done);
         };
+        let started = Instant::now();
         let ledger = decode_all(&self.model.decoder, &policy.policy, &jobs, self.settings.batch, &done)?;
+        let of = (policy.name.clone(), budget.map(|budget| budget.to_string()), started.elapsed());
+        self.runs.elapsed.push(of);
         self.runs.ledger.prefill += ledger.prefill;
         self.runs.ledger.decode += ledger.decode;
         let decoded = decoded.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

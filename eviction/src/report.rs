@@ -14,7 +14,7 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
     parts.push(accuracy(summary));
     parts.push(
         "Right answers with the Wilson interval (95 %) over the problems that could be graded; a missing answer is not \
-         right. Seconds are sums of each generation's share of its steps; `kv` is what was held at most, a mean over \
+         right. Seconds are elapsed ones; `kv` is what was held at most, a mean over \
          problems; `evictions` counts steps after which tokens were evicted, over all problems; `certificate` counts \
          problems in which the budget was kept after every eviction and nothing protected was lost, measured on the cache.\n"
             .to_owned(),
@@ -24,7 +24,8 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
         parts.push("## Against no eviction\n".to_owned());
         parts.push(compared);
         parts.push(
-            "Paired by problem: exact McNemar, mid-p beside it. No correction for the number of comparisons.\n".to_owned(),
+            "Paired by problem: exact McNemar, mid-p beside it. No correction for the number of comparisons.\n"
+                .to_owned(),
         );
     }
     parts.push("## Outcomes\n".to_owned());
@@ -32,7 +33,7 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
     let notes = notes(summary);
     if !notes.is_empty() {
         parts.push("## Notes\n".to_owned());
-        parts.push(notes.iter().map(|note| format!("- {note}\n")).collect());
+        parts.push(format!("- {}\n", notes.join("\n- ")));
     }
     parts.join("\n")
 }
@@ -96,7 +97,8 @@ pub fn comparison(summary: &Summary) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let heads = ["policy", "budget", "pairs", "only full", "only policy", "p exact", "p mid", "other tokens", "verdict"];
+    let heads =
+        ["policy", "budget", "pairs", "only full", "only policy", "p exact", "p mid", "other tokens", "verdict"];
     table(&heads, &rows, &[2, 3, 4, 5, 6, 7])
 }
 
@@ -185,9 +187,11 @@ fn table(heads: &[&str], rows: &[Vec<String>], right: &[usize]) -> String {
     let rule: Vec<String> = widths
         .iter()
         .enumerate()
-        .map(|(column, &width)| {
-            if right.contains(&column) { format!("{:->w$}:", "", w = width - 1) } else { "-".repeat(width) }
-        })
+        .map(
+            |(column, &width)| {
+                if right.contains(&column) { format!("{:->w$}:", "", w = width - 1) } else { "-".repeat(width) }
+            },
+        )
         .collect();
     let mut text = line(&mut heads.iter().copied());
     text += &line(&mut rule.iter().map(String::as_str));

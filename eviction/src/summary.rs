@@ -61,9 +61,9 @@ pub struct Group {
     pub outcomes: BTreeMap<String, usize>,
     /// Mean of generated tokens.
     pub mean_new_tokens: Option<f64>,
-    /// Time of all generations: the sum of their shares.
+    /// Elapsed time of all generations.
     pub wall_s: f64,
-    /// The part of it in which tokens were scored and evicted.
+    /// Time in which tokens were scored and evicted, summed over threads.
     pub evict_s: f64,
     /// Generated tokens of all problems by that time.
     pub tokens_per_s: Option<f64>,
@@ -103,11 +103,15 @@ pub struct Paired {
 impl Summary {
     /// Of what an experiment gave.
     pub fn of(runs: &Runs) -> Self {
-        let mut wall: BTreeMap<(&str, Option<&str>), (f64, f64)> = BTreeMap::new();
+        let mut evicting: BTreeMap<(&str, Option<&str>), f64> = BTreeMap::new();
         for timing in &runs.timings {
-            let sum = wall.entry((&timing.policy, timing.budget.as_deref())).or_default();
-            *sum = (sum.0 + timing.wall_s, sum.1 + timing.evict_s);
+            *evicting.entry((&timing.policy, timing.budget.as_deref())).or_default() += timing.evict_s;
         }
+        let elapsed: BTreeMap<(&str, Option<&str>), f64> = runs
+            .elapsed
+            .iter()
+            .map(|(policy, budget, time)| ((policy.as_str(), budget.as_deref()), time.as_secs_f64()))
+            .collect();
         let mut by_group: BTreeMap<(&str, Option<&str>), Vec<&EvictionRun>> = BTreeMap::new();
         for row in &runs.rows {
             by_group.entry((&row.policy, row.budget.as_deref())).or_default().push(row);
@@ -123,7 +127,8 @@ impl Summary {
         let keys = budgets.flat_map(|budget| policies.iter().map(move |policy| (policy.as_str(), budget)));
         let groups = keys.filter_map(|key| {
             let rows = by_group.get(&key)?;
-            Some(group(rows, wall.get(&key).copied().unwrap_or_default(), &full))
+            let seconds = |of: &BTreeMap<_, f64>| of.get(&key).copied().unwrap_or_default();
+            Some(group(rows, (seconds(&elapsed), seconds(&evicting)), &full))
         });
         let groups: Vec<Group> = groups.collect();
         let n_problems = runs.rows.iter().filter(|row| row.policy == FULL).count();
@@ -195,7 +200,14 @@ fn paired(rows: &[&EvictionRun], full: &BTreeMap<&str, bool>) -> Option<Paired> 
     } else {
         "better than full".to_owned()
     };
-    (n_pairs > 0).then_some(Paired { n_pairs, only_full, only_policy, p_exact: test.p_exact, p_mid: test.p_mid, verdict })
+    (n_pairs > 0).then_some(Paired {
+        n_pairs,
+        only_full,
+        only_policy,
+        p_exact: test.p_exact,
+        p_mid: test.p_mid,
+        verdict,
+    })
 }
 
 #[cfg(test)]

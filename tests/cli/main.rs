@@ -4,5 +4,6 @@
 mod bad_input;
 mod bad_model;
 mod config;
+mod evict;
 mod pipeline;
 mod support;

@@ -69,7 +69,8 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
     let sinks = Protect { prompt: false, sinks: 2, recency: Recency::Tokens(3) };
     let nothing = Protect { prompt: false, sinks: 0, recency: Recency::None };
     let base = find("window").expect("a row").policy;
-    for text in ["recency", "random", "kv-key", "epikv(0+1+window8)", "epikv-raw(1+0)", "h2o", "h2o(decode)", "labels"] {
+    for text in ["recency", "random", "kv-key", "epikv(0+1+window8)", "epikv-raw(1+0)", "h2o", "h2o(decode)", "labels"]
+    {
         let score: Score = text.parse().expect("a score");
         for protect in [usual, sinks, nothing] {
             for (trigger, scope) in [(1, Scope::Global), (1, Scope::PerHead), (5, Scope::PerLayer)] {

@@ -1,18 +1,8 @@
 //! `eviction_runs`: what became of a problem under a policy and a budget.
 
 /// What became of a problem under a policy; each has its own word and none is folded into another.
-const OUTCOMES: &[&str] = &[
-    "right",
-    "wrong",
-    "no_answer",
-    "truncated",
-    "loop",
-    "empty",
-    "unsure",
-    "no_gold",
-    "infeasible",
-    "error",
-];
+const OUTCOMES: &[&str] =
+    &["right", "wrong", "no_answer", "truncated", "loop", "empty", "unsure", "no_gold", "infeasible", "error"];
 
 crate::record::record! {
     /// One generation a row: a problem under a policy, a budget and a sample, with its answer and with what the cache held

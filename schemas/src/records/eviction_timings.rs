@@ -13,6 +13,7 @@ crate::record::record! {
     /// Which of several samples of the problem this is, from 0.
     sample: i32 => number("1"),
     /// The row's share of the time of all steps that it took part in, by tokens fed, and its own scoring and evicting.
+    /// Rows that run on several threads at once add up to more than the elapsed time.
     wall_s: f64 => number("s"),
     /// The part of it in which the prompt was read.
     prefill_s: f64 => number("s"),
