@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Label(LabelArgs),
     /// Correlate signals of the model with labels: which signal at which layer tells important tokens?
     Correlate(CorrelateArgs),
+    /// Decode problems under eviction policies: which keeps the answer right at which budget, time and memory?
+    Evict(EvictArgs),
+    /// List the eviction policies and their parts.
+    Policies(PoliciesArgs),
     /// Run everything on the built-in model and problems, in one folder.
     Demo(DemoArgs),
     /// Describe the record files.
@@ -177,12 +181,28 @@ pub(crate) struct TraceArgs {
     /// Samples of each problem.
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) samples: u32,
+    /// How tokens are chosen.
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+    /// How problems become prompts.
+    #[command(flatten)]
+    pub(crate) prompt: PromptArgs,
+}
+
+/// Flags of every command that generates.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SamplingArgs {
     /// Sampling temperature; 0 is greedy.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,
     /// Share of probability to sample from.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) top_p: f32,
+}
+
+/// Flags of every command that makes prompts of problems.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PromptArgs {
     /// `chat` renders the model's chat template, `plain` feeds the problem as it is.
     #[arg(long, value_enum, default_value_t = Style::Chat)]
     pub(crate) prompt_style: Style,
@@ -192,6 +212,51 @@ pub(crate) struct TraceArgs {
     /// What follows the problem in the user's turn.
     #[arg(long)]
     pub(crate) instruction: Option<String>,
+}
+
+/// `epikv evict`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EvictArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Problems: JSON lines or Parquet.
+    #[arg(long, value_name = "F")]
+    pub(crate) problems: PathBuf,
+    /// Policies, separated by commas: names of `epikv policies`, with parts replaced as in
+    /// `h2o;protect=sinks(4)+recency;trigger=every(64)`, or `all`. `full` always runs.
+    #[arg(long, value_name = "P,..", default_value = "all")]
+    pub(crate) policies: String,
+    /// Budgets in tokens a layer, separated by commas: `128`, `prompt+32`, or `prompt+25%` of the tokens generated
+    /// without eviction. Everything is counted, the prompt too.
+    #[arg(long, value_name = "K,..")]
+    pub(crate) budgets: String,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// New tokens of a generation at most.
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_new: usize,
+    /// Folder of labels, as `epikv label` writes it, for policies that replay them; traces named as the problems are.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Leave out problems that a budget cannot hold instead of ending the run.
+    #[arg(long)]
+    pub(crate) skip_infeasible: bool,
+    /// How tokens are chosen.
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+    /// How problems become prompts.
+    #[command(flatten)]
+    pub(crate) prompt: PromptArgs,
+}
+
+/// `epikv policies`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PoliciesArgs {
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `--prompt-style`.

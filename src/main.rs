@@ -4,8 +4,10 @@ mod cli;
 mod config_file;
 mod correlate;
 mod demo;
+mod evict;
 mod label;
 mod output;
+mod policies;
 mod problems;
 mod progress;
 mod report;
@@ -32,6 +34,8 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(&args),
         Command::Label(args) => label::run(&args),
         Command::Correlate(args) => correlate::run(&args),
+        Command::Evict(args) => evict::run(&args),
+        Command::Policies(args) => policies::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Signals(args) => signals::run(&args),

@@ -33,6 +33,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     None.or_else(|| error.downcast_ref::<epikv_model::Error>().and_then(epikv_model::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_schemas::Error>().and_then(epikv_schemas::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_tasks::Error>().and_then(epikv_tasks::Error::hint))
+        .or_else(|| error.downcast_ref::<epikv_eviction::Error>().and_then(epikv_eviction::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_labeler::Error>().and_then(epikv_labeler::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_analyzer::Error>().and_then(epikv_analyzer::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_signals::Error>().and_then(epikv_signals::Error::hint))

@@ -14,13 +14,13 @@ use epikv_tasks::prompt::{Prompt, PromptOptions, PromptStyle};
 use epikv_tasks::trace::{FinishReason, Generation, build_trace};
 use serde_json::{Value, json};
 
-use crate::cli::{Style, TraceArgs};
+use crate::cli::{PromptArgs, SamplingArgs, Style, TraceArgs};
 use crate::output::{Done, RunFolder, input, split};
 use crate::{progress, setup};
 
 /// Makes or imports traces.
 pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
-    check(args)?;
+    check(&args.sampling)?;
     let (folder, file) = split(&args.out)?;
     let input_path = args.problems.as_ref().or(args.import.as_ref());
     if input_path.is_some_and(|path| path.canonicalize().ok().is_some_and(|p| args.out.canonicalize().ok() == Some(p)))
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     let timings_file = timings_name(&file);
     let mut run = RunFolder::open(&folder, &[&file, &timings_file], args.model.fresh)?;
     let threads = setup::threads(args.model.threads)?;
-    let options = prompt_options(args);
+    let options = prompt_options(&args.prompt);
     let (traces, timings, failures, model) = match (&args.problems, &args.import) {
         (Some(path), _) => {
             let mut problems = read_problems(path)?;
@@ -73,7 +73,8 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     Ok(if failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
 
-fn check(args: &TraceArgs) -> Result<()> {
+/// Checks what was typed of sampling.
+pub(crate) fn check(args: &SamplingArgs) -> Result<()> {
     if args.temperature < 0.0 || !args.temperature.is_finite() || !(args.top_p > 0.0 && args.top_p <= 1.0) {
         bail!(
             "sampling: expected --temperature of at least 0 and --top-p in (0, 1], got {} and {}",
@@ -90,7 +91,8 @@ fn timings_name(file: &str) -> String {
     format!("{}_timings.parquet", stem.strip_suffix("traces").map_or(stem.to_owned(), |s| format!("{s}trace")))
 }
 
-fn prompt_options(args: &TraceArgs) -> PromptOptions {
+/// How problems become prompts.
+pub(crate) fn prompt_options(args: &PromptArgs) -> PromptOptions {
     let defaults = PromptOptions::default();
     PromptOptions {
         style: match args.prompt_style {
@@ -108,8 +110,8 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
     json!({
         "max_new": args.max_new,
         "samples": args.samples,
-        "temperature": args.temperature,
-        "top_p": args.top_p,
+        "temperature": args.sampling.temperature,
+        "top_p": args.sampling.top_p,
         "seed": args.model.seed,
         "limit": args.model.limit,
         "prompt_style": options.style.name(),
@@ -184,12 +186,12 @@ pub(crate) fn generate(
 }
 
 fn sampling(args: &TraceArgs, plan: &Planned<'_>) -> Sampling {
-    if args.temperature == 0.0 {
+    if args.sampling.temperature == 0.0 {
         return Sampling::Greedy;
     }
     let problem = stream_number(&plan.problem.id);
     let stream = RandomStream { seed: args.model.seed, problem, sample: plan.sample };
-    Sampling::TopP { temperature: args.temperature, top_p: args.top_p, stream }
+    Sampling::TopP { temperature: args.sampling.temperature, top_p: args.sampling.top_p, stream }
 }
 
 fn finish_reason(finish: Finish) -> Option<FinishReason> {
@@ -221,8 +223,8 @@ fn trace_of(
         sampling: epikv_tasks::trace::Sampling {
             sample: plan.sample,
             seed: args.model.seed,
-            temperature: args.temperature,
-            top_p: args.top_p,
+            temperature: args.sampling.temperature,
+            top_p: args.sampling.top_p,
         },
     };
     Ok(build_trace(trace_id, plan.problem, &generation, &model.tokenizer)?)

@@ -1,7 +1,7 @@
 //! How many tokens a layer may keep, as asked for and as it works out for one prompt.
 //!
-//! A budget counts everything: prompt, recent and selected tokens. Of a budget of `K` tokens the newest
-//! `min(128, floor(K/4))` are protected, and so is the prompt; it must hold both:
+//! A budget counts everything: prompt, recent and selected tokens. It must hold what the policy protects; with the usual
+//! protection, of prompt and the newest `min(128, floor(K/4))` tokens:
 //!
 //! ```text
 //! K >= n_prompt + min(128, floor(K/4))
@@ -11,6 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::policy::{Protect, Recency};
 
 /// Most tokens that recency protects.
 const MAX_RECENCY: usize = 128;
@@ -36,20 +37,32 @@ pub struct Lengths {
 }
 
 impl Budget {
-    /// What the budget means for one prompt.
+    /// The budget in tokens for one prompt.
     ///
     /// # Errors
-    /// If it has no room for prompt and recent tokens, or refers to a length that is not known.
-    pub fn limits(self, lengths: Lengths) -> Result<Limits> {
-        let tokens = match self {
+    /// If it refers to a length that is not known.
+    pub fn tokens(self, lengths: Lengths) -> Result<usize> {
+        Ok(match self {
             Self::Tokens(tokens) => tokens,
             Self::PromptPlus(more) => lengths.n_prompt.saturating_add(more),
             Self::PromptPercent(percent) => {
                 let n = lengths.n_generated.ok_or(Error::UnknownLength { budget: self })?;
                 lengths.n_prompt.saturating_add(n.saturating_mul(percent).div_ceil(100))
             }
-        };
-        Limits::new(tokens, lengths.n_prompt)
+        })
+    }
+
+    /// What the budget means for one prompt under a protection.
+    ///
+    /// # Errors
+    /// If it has no room for what is protected, or refers to a length that is not known.
+    pub fn limits(self, lengths: Lengths, protect: Protect) -> Result<Limits> {
+        Limits::new(self.tokens(lengths)?, lengths.n_prompt, protect)
+    }
+
+    /// Whether it refers to the length of the generation without eviction.
+    pub fn needs_full(self) -> bool {
+        matches!(self, Self::PromptPercent(_))
     }
 }
 
@@ -82,25 +95,36 @@ impl fmt::Display for Budget {
     }
 }
 
-/// A budget that has been checked against one prompt.
+/// A budget that has been checked against one prompt and one protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     tokens: usize,
     n_prompt: usize,
+    n_first: usize,
+    recency: usize,
 }
 
 impl Limits {
-    /// Checks a budget of `tokens` against a prompt.
+    /// Checks a budget of `tokens` against a prompt and what is protected.
     ///
     /// # Errors
-    /// If prompt and recent tokens together exceed it; the error says which budget would do.
-    pub fn new(tokens: usize, n_prompt: usize) -> Result<Self> {
-        let limits = Self { tokens, n_prompt };
-        if n_prompt + limits.recency() > tokens {
-            let smallest = smallest_feasible(n_prompt);
-            return Err(Error::Infeasible { budget: tokens, n_prompt, recency: limits.recency(), smallest });
+    /// If the protected tokens exceed it; the error says which budget would do.
+    pub fn new(tokens: usize, n_prompt: usize, protect: Protect) -> Result<Self> {
+        let n_first = if protect.prompt { n_prompt.max(protect.sinks) } else { protect.sinks };
+        let (recency, smallest) = match protect.recency {
+            Recency::None => (0, n_first),
+            Recency::Budget => (MAX_RECENCY.min(tokens / 4), smallest_feasible(n_first)),
+            Recency::Tokens(recency) => (recency, n_first.saturating_add(recency)),
+        };
+        if tokens < smallest.max(1) {
+            return Err(Error::Infeasible { budget: tokens, n_first, recency, smallest: smallest.max(1) });
         }
-        Ok(limits)
+        Ok(Self { tokens, n_prompt, n_first, recency })
+    }
+
+    /// For a policy that evicts nothing: no budget at all.
+    pub fn unlimited(n_prompt: usize) -> Self {
+        Self { tokens: usize::MAX, n_prompt, n_first: n_prompt, recency: 0 }
     }
 
     /// Tokens that a layer may hold after a step, `K`.
@@ -113,24 +137,31 @@ impl Limits {
         self.n_prompt
     }
 
-    /// Newest tokens that are protected, `min(128, floor(K/4))`.
+    /// First tokens that are protected: the prompt, the sinks, or none.
+    pub fn n_first(self) -> usize {
+        self.n_first
+    }
+
+    /// Newest tokens that are protected.
     pub fn recency(self) -> usize {
-        MAX_RECENCY.min(self.tokens / 4)
+        self.recency
     }
 }
 
-/// The smallest `K` with `K - min(128, floor(K/4)) >= n_prompt`, which is `max(K - 128, ceil(3K/4)) >= n_prompt`.
-fn smallest_feasible(n_prompt: usize) -> usize {
-    let by_quarter = n_prompt.checked_sub(1).map_or(0, |below| 4 * below / 3 + 1);
-    by_quarter.min(n_prompt + MAX_RECENCY)
+/// The smallest `K` with `K - min(128, floor(K/4)) >= n_first`, which is `max(K - 128, ceil(3K/4)) >= n_first`.
+fn smallest_feasible(n_first: usize) -> usize {
+    let by_quarter = n_first.checked_sub(1).map_or(0, |below| below.saturating_mul(4) / 3 + 1);
+    by_quarter.min(n_first.saturating_add(MAX_RECENCY))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const USUAL: Protect = Protect { prompt: true, sinks: 0, recency: Recency::Budget };
+
     fn resolved(text: &str, n_prompt: usize, n_generated: Option<usize>) -> Result<usize> {
-        Ok(text.parse::<Budget>()?.limits(Lengths { n_prompt, n_generated })?.tokens())
+        Ok(text.parse::<Budget>()?.limits(Lengths { n_prompt, n_generated }, USUAL)?.tokens())
     }
 
     #[test]
@@ -158,7 +189,7 @@ mod tests {
     #[test]
     fn recency_is_a_quarter_and_at_most_128() {
         for (tokens, recency) in [(3, 0), (4, 1), (100, 25), (512, 128), (4096, 128)] {
-            assert_eq!(Limits::new(tokens, 1).expect("feasible").recency(), recency);
+            assert_eq!(Limits::new(tokens, 1, USUAL).expect("feasible").recency(), recency);
         }
     }
 
@@ -166,13 +197,27 @@ mod tests {
     fn the_smallest_feasible_budget_is_feasible_and_the_next_smaller_is_not() {
         for n_prompt in 1..1200 {
             let smallest = smallest_feasible(n_prompt);
-            assert!(Limits::new(smallest, n_prompt).is_ok(), "{n_prompt}");
-            assert!(Limits::new(smallest - 1, n_prompt).is_err(), "{n_prompt}");
+            assert!(Limits::new(smallest, n_prompt, USUAL).is_ok(), "{n_prompt}");
+            assert!(Limits::new(smallest - 1, n_prompt, USUAL).is_err(), "{n_prompt}");
         }
-        let error = Limits::new(100, 80).expect_err("80 + 25 > 100");
+        let error = Limits::new(100, 80, USUAL).expect_err("80 + 25 > 100");
         assert_eq!(
             error.to_string(),
-            "budget of 100 tokens is too small: 80 prompt + 25 recent > 100; expected at least 106"
+            "budget of 100 tokens is too small: 80 first + 25 recent > 100; expected at least 106"
         );
+    }
+
+    #[test]
+    fn what_is_not_protected_needs_no_room() {
+        let sinks = Protect { prompt: false, sinks: 4, recency: Recency::Budget };
+        let limits = Limits::new(20, 500, sinks).expect("4 + 5 tokens fit");
+        assert_eq!((limits.n_first(), limits.recency(), limits.n_prompt()), (4, 5, 500));
+        assert!(Limits::new(4, 500, sinks).is_err(), "4 + 1 tokens do not");
+        assert!(Limits::new(5, 500, sinks).is_ok());
+        let fixed = Protect { prompt: true, sinks: 4, recency: Recency::Tokens(24) };
+        let error = Limits::new(63, 40, fixed).expect_err("40 + 24");
+        assert!(matches!(error, Error::Infeasible { n_first: 40, recency: 24, smallest: 64, .. }));
+        let nothing = Protect { prompt: false, sinks: 0, recency: Recency::None };
+        assert!(Limits::new(1, 500, nothing).is_ok() && Limits::new(0, 500, nothing).is_err());
     }
 }

@@ -1,27 +1,36 @@
-//! One generation under a policy.
+//! Generations under one policy, packed.
 //!
-//! The session takes the steps; between two of them the policy edits the cache. A step appends before the policy evicts,
-//! so a cache of `K + 1` slots is enough and is all that is allocated.
+//! The session takes the steps; between two of them the policy edits the caches. A step appends before the policy evicts,
+//! so a cache of `K + 1` slots is enough and is all that is allocated. A prompt longer than that, which only a policy that
+//! does not protect it can have, is read whole, evicted from and moved into `K + 1` slots.
+//!
+//! Each generation has its own cache, scores and certificate, and its bits do not depend on the rows beside it.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use epikv_model::cache::Capacity;
+use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
 use epikv_model::sampler::{RandomStream, Sampling};
-use epikv_model::session::{Finish, RowSpec, Session};
-use epikv_model::taps::ProbePlan;
+use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session};
+use epikv_model::taps::{ProbePlan, Taps};
+use epikv_signals::Chunk;
 
 use crate::budget::Limits;
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
 use crate::evictor::Evictor;
-use crate::policy::{Policy, Trigger};
+use crate::policy::Policy;
+use crate::scores::{Labels, Scores};
 
-/// The session's name for the only row.
-const KEY: usize = 0;
+/// Weights that fit the caches of a core: below, a product is too small to be shared by threads, so each thread takes
+/// rows of its own; above, threads share the products and every weight is read once for all rows.
+const SMALL_MODEL_BYTES: usize = 32 << 20;
 
 /// What is generated.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Generation<'a> {
     /// Prompt tokens.
     pub prompt: &'a [u32],
@@ -33,13 +42,15 @@ pub struct Generation<'a> {
     pub sampling: Sampling,
     /// Keys of the numbers that a policy draws.
     pub stream: RandomStream,
+    /// Labels to replay, for a policy that does.
+    pub labels: Option<Labels>,
 }
 
 impl<'a> Generation<'a> {
-    /// Greedy tokens after a prompt, without stop ids; keys are zero.
+    /// Greedy tokens after a prompt, without stop ids and labels; keys are zero.
     pub fn greedy(prompt: &'a [u32], max_new: usize) -> Self {
         let stream = RandomStream { seed: 0, problem: 0, sample: 0 };
-        Self { prompt, max_new, stop_ids: &[], sampling: Sampling::Greedy, stream }
+        Self { prompt, max_new, stop_ids: &[], sampling: Sampling::Greedy, stream, labels: None }
     }
 }
 
@@ -54,48 +65,220 @@ pub struct Decoded {
     pub finish: Finish,
     /// Sizes and evictions.
     pub certificate: Certificate,
-    /// Elapsed time. Differs from run to run.
-    pub wall: Duration,
+    /// Where the time went.
+    pub times: Times,
+}
+
+/// Elapsed time of one generation: its share, by tokens fed, of the steps that it took part in. Differs from run to run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Steps that read the prompt.
+    pub prefill: Duration,
+    /// Steps that decoded.
+    pub decode: Duration,
+    /// Scoring and evicting.
+    pub evict: Duration,
+}
+
+impl Times {
+    /// All of it.
+    pub fn wall(&self) -> Duration {
+        self.prefill + self.decode + self.evict
+    }
 }
 
 /// Generates under a policy, evicting after each step.
 ///
 /// # Errors
-/// If the limits are those of another prompt, the policy's score is undefined, or the model fails.
-pub fn decode(decoder: &Decoder, policy: Policy, limits: Limits, generation: &Generation<'_>) -> Result<Decoded> {
-    let n_prompt = generation.prompt.len();
-    if limits.n_prompt() != n_prompt {
-        return Err(Error::OtherPrompt { n_prompt, limits_for: limits.n_prompt() });
-    }
-    let (capacity, budget) = match policy.trigger {
-        Trigger::Never => (Capacity::Growing, None),
-        Trigger::EachStep => {
-            let most = limits.tokens().min(n_prompt.saturating_add(generation.max_new));
-            (Capacity::Fixed(most + 1), Some(limits.tokens()))
+/// If the limits are those of another prompt, the policy does not fit the model, or the model fails.
+pub fn decode(decoder: &Decoder, policy: &Policy, limits: Limits, generation: &Generation<'_>) -> Result<Decoded> {
+    let result = Mutex::new(None);
+    let jobs = [(limits, generation.clone())];
+    decode_all(decoder, policy, &jobs, 1, &|_, decoded| {
+        if let Ok(mut slot) = result.lock() {
+            *slot = Some(decoded);
         }
-    };
-    let mut evictor = Evictor::new(policy, limits, generation.stream);
-    let mut certificate = Certificate::new(budget);
-    let mut session = Session::new(decoder);
-    session.add(RowSpec {
-        key: KEY,
-        context: generation.prompt.to_vec(),
-        cache: decoder.cache(policy.scope, capacity)?,
-        max_new: generation.max_new,
-        stop_ids: generation.stop_ids.to_vec(),
-        sampling: generation.sampling,
     })?;
-    let plan = ProbePlan::default();
-    loop {
-        session.step(&plan)?;
-        if let Some(cache) = session.cache_mut(KEY) {
-            certificate.before_eviction(cache);
-            let n_evicted = evictor.after_step(cache)?;
-            certificate.after_eviction(cache, evictor.protected(), n_evicted);
+    let decoded = result.into_inner().ok().flatten();
+    decoded.ok_or(Error::OtherPrompt { n_prompt: generation.prompt.len(), limits_for: limits.n_prompt() })
+}
+
+/// Generates for all jobs under a policy, up to `batch` together; `done` gets each, by its index, as it ends.
+///
+/// What a generation gives depends on its job alone, not on batch, order or threads.
+///
+/// # Errors
+/// As [`decode`]; the generations that had ended by then were given to `done`.
+pub fn decode_all(
+    decoder: &Decoder,
+    policy: &Policy,
+    jobs: &[(Limits, Generation<'_>)],
+    batch: usize,
+    done: &(dyn Fn(usize, Decoded) + Sync),
+) -> Result<Ledger> {
+    for (limits, generation) in jobs {
+        if limits.n_prompt() != generation.prompt.len() {
+            let n_prompt = generation.prompt.len();
+            return Err(Error::OtherPrompt { n_prompt, limits_for: limits.n_prompt() });
         }
-        if let Some(row) = session.take_finished().pop() {
-            let (generated, margins) = (row.generated, row.margins);
-            return Ok(Decoded { generated, margins, finish: row.finish, certificate, wall: row.wall });
+    }
+    let plan = if policy.evicts() { policy.score.plan(decoder.config().n_layers)? } else { ProbePlan::default() };
+    let next = AtomicUsize::new(0);
+    let sessions = n_sessions(decoder, jobs.len(), batch);
+    let run = |session: usize| {
+        // The rows of a batch, dealt out evenly.
+        let rows = batch.max(1) / sessions + usize::from(session < batch.max(1) % sessions);
+        Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() }.run(rows, done)
+    };
+    let run = &run;
+    let ledgers = if sessions == 1 {
+        vec![run(0)]
+    } else {
+        std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..sessions).map(|session| scope.spawn(move || run(session))).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+        })
+    };
+    ledgers.into_iter().try_fold(Ledger::default(), |sum, ledger| {
+        let Ledger { prefill, draft, decode } = ledger?;
+        Ok(Ledger { prefill: sum.prefill + prefill, draft: sum.draft + draft, decode: sum.decode + decode })
+    })
+}
+
+/// Sessions that run side by side: one, or for a small model one a thread.
+fn n_sessions(decoder: &Decoder, n_jobs: usize, batch: usize) -> usize {
+    if decoder.bytes() > SMALL_MODEL_BYTES || !decoder.device().is_cpu() {
+        return 1;
+    }
+    rayon::current_num_threads().min(n_jobs).min(batch).max(1)
+}
+
+/// One session and the generations that it has under way.
+struct Worker<'a> {
+    decoder: &'a Decoder,
+    policy: &'a Policy,
+    plan: &'a ProbePlan,
+    jobs: &'a [(Limits, Generation<'a>)],
+    /// The next job that nobody has taken.
+    next: &'a AtomicUsize,
+    under_way: BTreeMap<usize, UnderWay>,
+}
+
+/// What a generation has beside its row in the session.
+struct UnderWay {
+    evictor: Evictor,
+    certificate: Certificate,
+    n_prompt: usize,
+    /// Slots that are enough once the prompt has been read.
+    slots: usize,
+    times: Times,
+}
+
+impl Worker<'_> {
+    fn run(mut self, rows: usize, done: &(dyn Fn(usize, Decoded) + Sync)) -> Result<Ledger> {
+        let mut session = Session::new(self.decoder);
+        loop {
+            while session.len() < rows {
+                let key = self.next.fetch_add(1, Ordering::Relaxed);
+                let Some((limits, generation)) = self.jobs.get(key) else { break };
+                self.add(&mut session, key, *limits, generation)?;
+            }
+            if session.is_empty() {
+                return Ok(session.ledger());
+            }
+            let started = Instant::now();
+            let step = session.step(self.plan)?;
+            let elapsed = started.elapsed();
+            let n_fed: usize = step.fed.iter().map(|(_, n)| n).sum();
+            let mut first = 0;
+            for (row, &(key, n)) in step.fed.iter().enumerate() {
+                if let (Some(work), Some(cache)) = (self.under_way.get_mut(&key), session.cache_mut(key)) {
+                    let share = elapsed.mul_f64(n as f64 / n_fed as f64);
+                    work.after_step(cache, &step.taps, row, first..first + n, share)?;
+                }
+                first += n;
+            }
+            for row in session.take_finished() {
+                if let Some(work) = self.under_way.remove(&row.key) {
+                    done(row.key, work.finish(row));
+                }
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        session: &mut Session<'_>,
+        key: usize,
+        limits: Limits,
+        generation: &Generation<'_>,
+    ) -> Result<()> {
+        let policy = self.policy;
+        let n_prompt = generation.prompt.len();
+        let longest = n_prompt.saturating_add(generation.max_new);
+        let slots = limits.tokens().saturating_add(policy.slack() + 1).min(longest);
+        let capacity = if policy.evicts() { Capacity::Fixed(slots.max(n_prompt)) } else { Capacity::Growing };
+        session.add(RowSpec {
+            key,
+            context: generation.prompt.to_vec(),
+            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation()),
+            max_new: generation.max_new,
+            stop_ids: generation.stop_ids.to_vec(),
+            sampling: generation.sampling,
+        })?;
+        let n_layers = self.decoder.config().n_layers;
+        let scores = Scores::new(policy.score, n_layers, generation.stream, generation.labels.as_ref())?;
+        let budget = policy.evicts().then(|| limits.tokens());
+        self.under_way.insert(
+            key,
+            UnderWay {
+                evictor: Evictor::new(policy, limits, scores),
+                certificate: Certificate::new(budget, policy.slack()),
+                n_prompt,
+                slots: if policy.evicts() { slots } else { usize::MAX },
+                times: Times::default(),
+            },
+        );
+        Ok(())
+    }
+}
+
+impl UnderWay {
+    /// Scores the tokens of a step, evicts, and notes what is held.
+    fn after_step(
+        &mut self,
+        cache: &mut RowCache,
+        taps: &Taps,
+        row: usize,
+        tokens: std::ops::Range<usize>,
+        share: Duration,
+    ) -> Result<()> {
+        let started = Instant::now();
+        let n_fed = cache.last().map_or(0, |pos| pos.0 as usize + 1);
+        let (prompt, reading) = (n_fed <= self.n_prompt, n_fed < self.n_prompt);
+        self.certificate.before_eviction(cache);
+        self.evictor.push(&Chunk::new(taps, tokens).in_row(row), cache, prompt)?;
+        let n_evicted = if reading { 0 } else { self.evictor.evict(cache) };
+        if !reading && cache.sets()[0].capacity() > self.slots {
+            cache.compact(self.slots)?;
+        }
+        self.certificate.after_eviction(cache, self.evictor.protected(), n_evicted, reading);
+        self.times.evict += started.elapsed();
+        if prompt {
+            self.times.prefill += share;
+        } else {
+            self.times.decode += share;
+        }
+        Ok(())
+    }
+
+    fn finish(self, row: FinishedRow) -> Decoded {
+        Decoded {
+            generated: row.generated,
+            margins: row.margins,
+            finish: row.finish,
+            certificate: self.certificate,
+            times: self.times,
         }
     }
 }

@@ -17,6 +17,34 @@ pub enum Error {
         /// The names of the table.
         known: Vec<&'static str>,
     },
+    /// A part that policies do not have.
+    #[error("policy {policy:?}: unknown part {given:?}: expected one of {}", known.join(", "))]
+    UnknownPart {
+        /// As typed.
+        policy: String,
+        /// The part as typed.
+        given: String,
+        /// The parts of a policy.
+        known: &'static [&'static str],
+    },
+    /// A part of a policy that is not `name=value`, or comes twice.
+    #[error("policy {policy:?}: expected NAME;part=value;part=value, each part once, got {given:?}")]
+    PartForm {
+        /// As typed.
+        policy: String,
+        /// The part as typed.
+        given: String,
+    },
+    /// A value that a part cannot have.
+    #[error("policy part {part}: expected {expected}, got {got:?}")]
+    PartValue {
+        /// The part.
+        part: &'static str,
+        /// Its forms.
+        expected: &'static str,
+        /// As typed.
+        got: String,
+    },
     /// A budget in a form that is not known.
     #[error("budget: expected a number, prompt+N or prompt+N%, got {given:?}")]
     BudgetForm {
@@ -31,17 +59,36 @@ pub enum Error {
     },
     /// A budget without room for what is protected.
     #[error(
-        "budget of {budget} tokens is too small: {n_prompt} prompt + {recency} recent > {budget}; \
+        "budget of {budget} tokens is too small: {n_first} first + {recency} recent > {budget}; \
          expected at least {smallest}"
     )]
     Infeasible {
         /// Tokens a layer.
         budget: usize,
-        /// Tokens of the prompt.
-        n_prompt: usize,
-        /// Recent tokens that the budget protects.
+        /// First tokens that are protected: prompt or sinks.
+        n_first: usize,
+        /// Recent tokens that are protected.
         recency: usize,
-        /// Smallest budget with room for this prompt.
+        /// Smallest budget with room for them.
+        smallest: usize,
+    },
+    /// Problems for which a budget has no room for what a policy protects.
+    #[error(
+        "budget {budget} is too small for {n_infeasible} of {n_problems} problems under {policy}, first {problem}; \
+         expected at least {smallest} tokens"
+    )]
+    InfeasibleProblems {
+        /// The budget.
+        budget: Budget,
+        /// A policy for which it is too small.
+        policy: String,
+        /// How many problems.
+        n_infeasible: usize,
+        /// Of how many.
+        n_problems: usize,
+        /// The first of them.
+        problem: String,
+        /// Smallest budget with room for all of them under every policy.
         smallest: usize,
     },
     /// Limits made for another prompt.
@@ -52,31 +99,64 @@ pub enum Error {
         /// Tokens of the prompt that the limits were checked for.
         limits_for: usize,
     },
-    /// A score that is not a number.
-    #[error("score {score}: expected numbers, got one that is not at a position up to {last}")]
-    NotANumber {
-        /// The score.
-        score: String,
-        /// Latest position that was scored.
-        last: u32,
+    /// A policy that replays labels, and no labels.
+    #[error("policy {policy}: expected labels of the problems, got none")]
+    NoLabels {
+        /// The policy.
+        policy: String,
+    },
+    /// Labels of other tokens than the prompt's.
+    #[error("labels of {problem}: expected token {expected} at position {position}, got {got}")]
+    OtherLabels {
+        /// The problem.
+        problem: String,
+        /// The first position that differs.
+        position: usize,
+        /// The prompt's token.
+        expected: u32,
+        /// That of the labels.
+        got: String,
+    },
+    /// A count that does not fit its column.
+    #[error("{what}: expected at most {}, got {got}", i32::MAX)]
+    TooLarge {
+        /// What was counted.
+        what: &'static str,
+        /// The count.
+        got: usize,
     },
     /// The model failed.
     #[error("the model failed")]
     Model(#[from] epikv_model::Error),
+    /// A score could not be computed.
+    #[error("the score failed")]
+    Signals(#[from] epikv_signals::Error),
+    /// A problem could not become a prompt, or a generation a graded answer.
+    #[error(transparent)]
+    Tasks(#[from] epikv_tasks::Error),
 }
 
 impl Error {
     /// What the reader can try.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownPolicy { .. } => Some("`epikv policies` lists them all".to_owned()),
-            Self::Infeasible { smallest, .. } => {
+            Self::UnknownPolicy { .. } | Self::UnknownPart { .. } | Self::PartForm { .. } | Self::PartValue { .. } => {
+                Some("`epikv policies` lists them all, with their parts".to_owned())
+            }
+            Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))
             }
             Self::UnknownLength { .. } => {
                 Some("run the policy `full` too, or give the budget as a number or prompt+N".to_owned())
             }
+            Self::NoLabels { .. } => Some("--labels DIR names the folder that `epikv label` wrote".to_owned()),
+            Self::OtherLabels { .. } => Some(
+                "labels belong to the prompts, and so to the model and prompt flags, that they were made with"
+                    .to_owned(),
+            ),
             Self::Model(error) => error.hint(),
+            Self::Signals(error) => error.hint(),
+            Self::Tasks(error) => error.hint(),
             _ => None,
         }
     }

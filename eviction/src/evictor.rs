@@ -1,33 +1,62 @@
 //! A policy at work on one cache: called after each step, it frees what does not stay.
+//!
+//! Frozen scores go into a min-heap as their tokens leave the recency window, and an eviction takes the smallest out:
+//! `O(log K)` a token. All kept sets of a cache hold the same tokens then, whatever the scope. Live scores change at each
+//! step, so an eviction looks at all of a kept set: `O(K)`. No key or value is moved either way.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use epikv_model::cache::{Pos, RowCache};
-use epikv_model::sampler::RandomStream;
+use epikv_signals::{AttentionSum, Chunk};
+use epikv_stats::{Ties, ordered_key, top_k};
 
 use crate::budget::Limits;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::policy::{Policy, Trigger};
-use crate::score::Frozen;
-use crate::select::{Protected, kept};
+use crate::scores::{Frozen, Scores};
+use crate::select::Protected;
 
-/// A policy with the state of one generation: the frozen scores.
-///
-/// Cost of an eviction: `O(K)` comparisons, and no key or value is moved.
+/// A policy with the state of one generation.
 #[derive(Debug)]
 pub(crate) struct Evictor {
-    policy: Policy,
-    limits: Limits,
+    /// Tokens that a layer holds before it evicts; `None` for never.
+    fires_at: Option<usize>,
+    budget: usize,
     protected: Protected,
-    scores: Frozen,
+    pub(crate) scores: Scores,
+    queue: Queue,
+}
+
+/// Tokens that may be evicted by frozen scores.
+#[derive(Debug, Default)]
+struct Queue {
+    /// The lowest score first; among equals the older token, so that the newer stays.
+    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// The first position that was not yet looked at.
+    next: u32,
+}
+
+impl Queue {
+    /// Takes in the tokens that are no longer protected when `newest` is the latest position fed.
+    fn fill(&mut self, scores: &Frozen, protected: Protected, newest: Pos) {
+        let end = (newest.0 + 1).saturating_sub(protected.recency);
+        self.next = self.next.max(protected.n_first);
+        while self.next < end {
+            self.heap.push(Reverse((ordered_key(scores.at(Pos(self.next))), self.next)));
+            self.next += 1;
+        }
+    }
 }
 
 impl Evictor {
-    pub(crate) fn new(policy: Policy, limits: Limits, stream: RandomStream) -> Self {
-        Self {
-            policy,
-            limits,
-            protected: Protected::new(policy.protect, limits),
-            scores: Frozen::new(policy.score, stream),
-        }
+    pub(crate) fn new(policy: &Policy, limits: Limits, scores: Scores) -> Self {
+        let fires_at = match policy.trigger {
+            Trigger::Never => None,
+            Trigger::Over(over) => Some(limits.tokens().saturating_add(over.max(1))),
+        };
+        let protected = Protected::new(limits);
+        Self { fires_at, budget: limits.tokens(), protected, scores, queue: Queue::default() }
     }
 
     /// What it protects.
@@ -35,23 +64,64 @@ impl Evictor {
         self.protected
     }
 
-    /// Evicts from every kept set that holds more than the budget; returns how many tokens, over all sets.
-    pub(crate) fn after_step(&mut self, cache: &mut RowCache) -> Result<usize> {
-        let Some(last) = cache.last().filter(|_| self.policy.trigger == Trigger::EachStep) else {
-            return Ok(0);
-        };
-        self.scores.extend_to(last);
-        let budget = self.limits.tokens();
-        let mut n_evicted = 0;
-        for set in 0..cache.sets().len() {
-            if cache.len(set) <= budget {
-                continue;
-            }
-            let held: Vec<Pos> = cache.sets()[set].positions().collect();
-            let stay = kept(&held, |pos| self.scores.at(pos), self.protected, self.policy.select, budget)
-                .ok_or_else(|| Error::NotANumber { score: self.policy.score.to_string(), last: last.0 })?;
-            n_evicted += cache.evict(set, |pos| stay.binary_search(&pos).is_ok());
+    /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
+    pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
+        if self.fires_at.is_some() { self.scores.push(chunk, cache, prompt) } else { Ok(()) }
+    }
+
+    /// Evicts from every kept set if so many tokens are held that the policy fires; returns how many from each.
+    pub(crate) fn evict(&mut self, cache: &mut RowCache) -> usize {
+        let Some((fires_at, newest)) = self.fires_at.zip(cache.last()) else { return 0 };
+        if cache.len(0) < fires_at {
+            return 0;
         }
-        Ok(n_evicted)
+        let over = cache.len(0) - self.budget;
+        match &mut self.scores {
+            Scores::Frozen(scores) => {
+                self.queue.fill(scores, self.protected, newest);
+                for _ in 0..over {
+                    // Never empty: the budget holds what is protected.
+                    let Some(Reverse((_, pos))) = self.queue.heap.pop() else { break };
+                    for set in 0..cache.sets().len() {
+                        cache.remove(set, Pos(pos));
+                    }
+                }
+            }
+            Scores::Live(sums) => {
+                for set in 0..cache.sets().len() {
+                    for place in lowest(sums, set, self.protected, over) {
+                        if let Some(pos) = cache.sets()[set].nth(place) {
+                            cache.remove(set, pos);
+                        }
+                        sums.remove(set, place);
+                    }
+                }
+            }
+        }
+        over
     }
 }
+
+/// Places in a kept set of the `n` lowest sums that are not protected, descending; among equals the older.
+fn lowest(sums: &AttentionSum, set: usize, protected: Protected, n: usize) -> Vec<usize> {
+    let sums = sums.of(set);
+    // All protected tokens are held, so they are the first and the last of the set.
+    let from = (protected.n_first as usize).min(sums.len());
+    let to = sums.len().saturating_sub(protected.recency as usize).max(from);
+    let candidates = &sums[from..to];
+    if n == 1 {
+        let mut least = 0;
+        for (i, sum) in candidates.iter().enumerate() {
+            if *sum < candidates[least] {
+                least = i;
+            }
+        }
+        return if candidates.is_empty() { Vec::new() } else { vec![from + least] };
+    }
+    let stay = top_k(candidates, candidates.len().saturating_sub(n), Ties::Newer).unwrap_or_default();
+    let mut stay = stay.into_iter().rev().peekable();
+    (0..candidates.len()).rev().filter(|&i| stay.next_if_eq(&i).is_none()).take(n).map(|i| from + i).collect()
+}
+
+#[cfg(test)]
+mod tests;

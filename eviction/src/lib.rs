@@ -1,11 +1,12 @@
 //! Which policy keeps the answer right at a budget?
 //!
 //! A [`Policy`] is a composition of small parts (what scores, what is protected, how the kept tokens are selected, when,
-//! for whom, at which positions), and a row of [`POLICIES`] names one. [`Budget`] is what a user asks for and [`Limits`]
-//! what it means for one prompt, checked before anything is decoded. [`decode()`] generates under a policy, evicting from
-//! the cache after each step, and returns a [`Certificate`] of what was really held.
+//! for whom, at which positions), a row of [`POLICIES`] names one, and [`NamedPolicy`] reads one as it is typed. [`Budget`]
+//! is what a user asks for and [`Limits`] what it means for one prompt, checked before anything is decoded. [`decode_all`]
+//! generates under a policy, evicting from the caches after each step, and gives a [`Certificate`] of what was really
+//! held. [`evict`] is the experiment: problems under policies and budgets, graded, with [`Summary`] and [`report`].
 //!
-//! Not here: the generation loop (`epikv_model::session`), how a cache frees slots, grading, files.
+//! Not here: the generation loop (`epikv_model::session`), scores (`epikv_signals`), how a cache frees slots, writing files.
 //!
 //! ```
 //! use epikv_eviction::{Budget, Generation, Lengths, decode, find};
@@ -19,8 +20,9 @@
 //!
 //! let prompt = [7, 8, 9, 10, 11, 12];
 //! let lengths = Lengths { n_prompt: prompt.len(), n_generated: None };
-//! let limits = "prompt+6".parse::<Budget>()?.limits(lengths)?;
-//! let decoded = decode(&decoder, find("window")?.policy, limits, &Generation::greedy(&prompt, 20))?;
+//! let policy = find("window")?.policy;
+//! let limits = "prompt+6".parse::<Budget>()?.limits(lengths, policy.protect)?;
+//! let decoded = decode(&decoder, &policy, limits, &Generation::greedy(&prompt, 20))?;
 //! assert_eq!(decoded.generated.len(), 20);
 //! assert!(decoded.certificate.holds() && decoded.certificate.max_held == 12);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -28,18 +30,36 @@
 
 mod budget;
 mod certificate;
+mod config;
 mod decode;
 mod error;
 mod evictor;
+mod experiment;
+mod labels;
+mod outcome;
+#[cfg(test)]
+mod parity;
+mod parse;
 mod policy;
 mod registry;
+pub mod report;
+mod rows;
 mod score;
+mod scores;
 mod select;
+mod summary;
 
 pub use budget::{Budget, Lengths, Limits};
 pub use certificate::Certificate;
-pub use decode::{Decoded, Generation, decode};
+pub use config::{Settings, parse_policies};
+pub use decode::{Decoded, Generation, Times, decode, decode_all};
 pub use error::{Error, Result};
-pub use policy::{Policy, PositionMode, Protect, Select, Trigger};
-pub use registry::{POLICIES, PolicyRow, find};
-pub use score::Score;
+pub use experiment::{Progress, Runs, evict};
+pub use labels::LabelSet;
+pub use outcome::Outcome;
+pub use parse::{NamedPolicy, PARTS};
+pub use policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
+pub use registry::{FULL, POLICIES, PolicyRow, find};
+pub use score::{Bands, Score};
+pub use scores::Labels;
+pub use summary::{Group, Paired, Summary};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use epikv_model::cache::Scope;
+use epikv_model::cache::{Rotation, Scope};
 
 use crate::score::Score;
 
@@ -11,8 +11,21 @@ use crate::score::Score;
 pub struct Protect {
     /// The prompt.
     pub prompt: bool,
-    /// The newest tokens, as many as the budget says.
-    pub recency: bool,
+    /// So many of the first tokens.
+    pub sinks: usize,
+    /// The newest tokens.
+    pub recency: Recency,
+}
+
+/// How many of the newest tokens are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recency {
+    /// None.
+    None,
+    /// As many as the budget says: `min(128, floor(K/4))`.
+    Budget,
+    /// So many.
+    Tokens(usize),
 }
 
 /// How the kept tokens are chosen among those that are not protected.
@@ -23,14 +36,14 @@ pub enum Select {
     TopK,
 }
 
-/// When tokens are evicted. Always after a step, never inside a pass.
+/// When tokens are evicted. Always after a step, never inside a pass, and never before the whole prompt has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trigger {
     /// Never.
     Never,
-    /// After each step that leaves more tokens than the budget.
-    EachStep,
+    /// After a step that leaves so many tokens more than the budget, back to the budget; with 1, after each such step.
+    Over(usize),
 }
 
 /// At which rotary position a new token stands after evictions.
@@ -39,6 +52,9 @@ pub enum Trigger {
 pub enum PositionMode {
     /// At its place in the whole sequence; kept keys are left as they are.
     Logical,
+    /// At the number of tokens held, while kept keys are left as they are: every eviction turns new tokens back, so that
+    /// kept keys seem to lie in their future. Only for reproducing runs that were made so.
+    Rewound,
 }
 
 /// A composition.
@@ -58,14 +74,41 @@ pub struct Policy {
     pub position: PositionMode,
 }
 
+impl Policy {
+    /// Whether it ever evicts; one that does not has no budget.
+    pub fn evicts(&self) -> bool {
+        self.trigger != Trigger::Never
+    }
+
+    /// Tokens beyond the budget that it lets a layer hold between evictions.
+    pub(crate) fn slack(&self) -> usize {
+        match self.trigger {
+            Trigger::Never => 0,
+            Trigger::Over(over) => over.saturating_sub(1),
+        }
+    }
+}
+
+impl PositionMode {
+    pub(crate) fn rotation(self) -> Rotation {
+        match self {
+            Self::Logical => Rotation::Position,
+            Self::Rewound => Rotation::Retained,
+        }
+    }
+}
+
 impl fmt::Display for Protect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (self.prompt, self.recency) {
-            (true, true) => "prompt+recency",
-            (true, false) => "prompt",
-            (false, true) => "recency",
-            (false, false) => "nothing",
-        })
+        let recency = match self.recency {
+            Recency::None => None,
+            Recency::Budget => Some("recency".to_owned()),
+            Recency::Tokens(tokens) => Some(format!("recency({tokens})")),
+        };
+        let sinks = (self.sinks > 0).then(|| format!("sinks({})", self.sinks));
+        let parts: Vec<String> =
+            self.prompt.then(|| "prompt".to_owned()).into_iter().chain(sinks).chain(recency).collect();
+        f.write_str(&if parts.is_empty() { "nothing".to_owned() } else { parts.join("+") })
     }
 }
 
@@ -79,30 +122,37 @@ impl fmt::Display for Select {
 
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Never => "never",
-            Self::EachStep => "each-step",
-        })
+        match self {
+            Self::Never => f.write_str("never"),
+            Self::Over(1) => f.write_str("each-step"),
+            Self::Over(over) => write!(f, "every({over})"),
+        }
     }
 }
 
 impl fmt::Display for PositionMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Logical => f.write_str("logical"),
-        }
+        f.write_str(match self {
+            Self::Logical => "logical",
+            Self::Rewound => "rewound",
+        })
+    }
+}
+
+/// Name of a scope on the command line.
+pub(crate) fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Global => "global",
+        Scope::PerLayer => "per-layer",
+        Scope::PerHead => "per-head",
     }
 }
 
 impl fmt::Display for Policy {
     /// The parts as the command line writes them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scope = match self.scope {
-            Scope::Global => "global",
-            Scope::PerLayer => "per-layer",
-            Scope::PerHead => "per-head",
-        };
         let Self { score, protect, select, trigger, position, .. } = self;
+        let scope = scope_name(self.scope);
         write!(f, "score={score};protect={protect};select={select};trigger={trigger};scope={scope};position={position}")
     }
 }

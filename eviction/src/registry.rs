@@ -1,10 +1,11 @@
 //! The table of all policies. A new one is a row here, and a part of its own where it has something special.
 
 use epikv_model::cache::Scope;
+use epikv_signals::AttentionRows;
 
 use crate::error::{Error, Result};
-use crate::policy::{Policy, PositionMode, Protect, Select, Trigger};
-use crate::score::Score;
+use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::score::{Bands, Score};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -13,26 +14,32 @@ pub struct PolicyRow {
     pub name: &'static str,
     /// What it does, in one sentence.
     pub doc: &'static str,
-    /// Where it comes from.
+    /// Where it comes from, and where it differs from there.
     pub source: &'static str,
     /// Its parts.
     pub policy: Policy,
 }
 
+/// Prompt and recent tokens.
+const USUAL: Protect = Protect { prompt: true, sinks: 0, recency: Recency::Budget };
+
 /// What rows share, so that they differ only in what is special to them: equal protection, one kept set, logical positions.
 const COMMON: Policy = Policy {
     score: Score::Recency,
-    protect: Protect { prompt: true, recency: true },
+    protect: USUAL,
     select: Select::TopK,
-    trigger: Trigger::EachStep,
+    trigger: Trigger::Over(1),
     scope: Scope::Global,
     position: PositionMode::Logical,
 };
 
+/// Name of the row that every other is compared with.
+pub const FULL: &str = "full";
+
 /// All policies.
 pub static POLICIES: &[PolicyRow] = &[
     PolicyRow {
-        name: "full",
+        name: FULL,
         doc: "Keeps everything: what every other row is compared with",
         source: "baseline",
         policy: Policy { trigger: Trigger::Never, ..COMMON },
@@ -44,10 +51,50 @@ pub static POLICIES: &[PolicyRow] = &[
         policy: COMMON,
     },
     PolicyRow {
+        name: "streaming-llm-absolute",
+        doc: "Keeps the first 4 tokens and the newest; the rest of the prompt may go",
+        source: "StreamingLLM (arXiv 2309.17453). Differs from the published code in: positions, which stay those of the \
+                 sequence and are not counted anew inside the cache",
+        policy: Policy { protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget }, ..COMMON },
+    },
+    PolicyRow {
         name: "random",
         doc: "Keeps the prompt, the recent tokens and a uniform sample of those between them",
         source: "baseline",
         policy: Policy { score: Score::Random, ..COMMON },
+    },
+    PolicyRow {
+        name: "h2o",
+        doc: "Keeps what has received most attention since the start, for each layer and KV head",
+        source: "H2O (arXiv 2306.14048). Differs from the published code in: the prompt is protected, query heads of a \
+                 group share a kept set by their mean, sums are f32, recency is min(128, K/4) and not K/2",
+        policy: Policy { score: Score::H2o(AttentionRows::All), scope: Scope::PerHead, ..COMMON },
+    },
+    PolicyRow {
+        name: "kv-key",
+        doc: "Keeps tokens around which keys vary most over their channels (rolling mean of 64)",
+        source: "EpiKV (arXiv 2606.26472), `kv_key`",
+        policy: Policy { score: Score::KvKey, ..COMMON },
+    },
+    PolicyRow {
+        name: "epikv",
+        doc: "Keeps tokens whose step is unusually large at layer 10 and not at layer 21: z10 - z21",
+        source: "EpiKV (arXiv 2606.26472), `hs_variance_detrend`. Differs from the published runs in: positions, which \
+                 are logical and not rewound",
+        policy: Policy { score: Score::Epikv(Bands { raw: false, layers: None, window: None }), ..COMMON },
+    },
+    PolicyRow {
+        name: "epikv-raw",
+        doc: "Keeps tokens around which steps are larger at layer 10 than at layer 21: mean64(g10) - mean64(g21)",
+        source: "EpiKV (arXiv 2606.26472), `hs_variance`. Differs from the published runs in: positions, as epikv",
+        policy: Policy { score: Score::Epikv(Bands { raw: true, layers: None, window: None }), ..COMMON },
+    },
+    PolicyRow {
+        name: "oracle-labels",
+        doc: "Keeps the tokens that occlusion labels of the same problem call important; unlabelled ones first",
+        source: "upper baseline; labels are those of `epikv label`, by position. After the first token that differs from \
+                 the labelled trace they speak of other tokens",
+        policy: Policy { score: Score::Labels, ..COMMON },
     },
 ];
 
@@ -69,7 +116,7 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_known_ones() {
         let error = find("h3o").expect_err("no such row");
-        assert_eq!(error.to_string(), "unknown policy \"h3o\": expected one of full, window, random");
+        assert!(error.to_string().starts_with("unknown policy \"h3o\": expected one of full, window, streaming-llm"));
         assert!(error.hint().is_some());
     }
 
@@ -80,5 +127,7 @@ mod tests {
             "score=random;protect=prompt+recency;select=top-k;trigger=each-step;scope=global;position=logical"
         );
         assert!(find("full").expect("a row").policy.to_string().contains("trigger=never"));
+        let sinks = find("streaming-llm-absolute").expect("a row").policy.to_string();
+        assert!(sinks.contains("protect=sinks(4)+recency"), "{sinks}");
     }
 }

@@ -1,19 +1,32 @@
-//! What a token is worth to a policy: one number, given when the token is fed and never changed.
+//! What a token is worth to a policy. Higher is kept.
 //!
-//! | score | value of the token at position `p` |
-//! | --- | --- |
-//! | recency | `p` |
-//! | random | a number in [0, 1) that depends on (seed, problem, sample, `p`) and nothing else |
+//! | score | value of the token at position `p` | when |
+//! | --- | --- | --- |
+//! | `recency` | `p` | frozen |
+//! | `random` | a number in [0, 1) that depends on (seed, problem, sample, `p`) and nothing else | frozen |
+//! | `epikv` | [`Epikv`]: z-score of the step at layer 10 less that at layer 21 | frozen |
+//! | `epikv-raw` | the same with rolling means | frozen |
+//! | `kv-key` | [`KvKey`]: rolling mean of the key's variance over channels | frozen |
+//! | `labels` | share of the windows over `p` that flipped the answer; 1 where there is no label | frozen |
+//! | `h2o` | [`AttentionSum`]: attention received since the start, `h2o(decode)` since the prompt's end | live |
+//!
+//! A frozen score is given once, when the token is fed. Signals score generated tokens only: a prompt token that is not
+//! protected, and a token at which a signal is undefined, counts as lowest.
 
 use std::fmt;
+use std::str::FromStr;
 
 use epikv_model::cache::Pos;
 use epikv_model::sampler::RandomStream;
+use epikv_model::taps::ProbePlan;
+use epikv_signals::{AttentionRows, AttentionSum, Epikv, KvKey, Signal};
+
+use crate::error::{Error, Result};
 
 /// Keeps the numbers of this score apart from those that choose tokens, which have the same keys.
 const STREAM: u64 = 0x0065_7669_6374_696f;
 
-/// A score. Higher is kept.
+/// A score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Score {
@@ -21,53 +34,143 @@ pub enum Score {
     Recency,
     /// Drawn.
     Random,
+    /// The difference of two layers.
+    Epikv(Bands),
+    /// Key variance.
+    KvKey,
+    /// Accumulated attention.
+    H2o(AttentionRows),
+    /// Labels of an earlier `epikv label`, replayed.
+    Labels,
+}
+
+/// How the difference of two layers is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bands {
+    /// Rolling means instead of z-scores.
+    pub raw: bool,
+    /// The layers of this model; those that 10 and 21 of 32 map to where not given.
+    pub layers: Option<[usize; 2]>,
+    /// Length of the rolling window; 64 where not given.
+    pub window: Option<usize>,
+}
+
+impl Bands {
+    fn signal(self, n_layers: usize) -> Result<Epikv> {
+        let score = match self.layers {
+            Some(layers) => Epikv::new(layers, n_layers)?,
+            None => Epikv::of_depth(n_layers)?,
+        };
+        let score = if self.raw { score.raw() } else { score };
+        Ok(match self.window {
+            Some(window) => score.with_window(window)?,
+            None => score,
+        })
+    }
 }
 
 impl Score {
-    /// The score of the token at a position.
-    pub(crate) fn of(self, pos: Pos, stream: RandomStream) -> f32 {
+    /// What the forward pass must record for it.
+    ///
+    /// # Errors
+    /// If the model is too shallow for it.
+    pub fn plan(self, n_layers: usize) -> Result<ProbePlan> {
+        Ok(match self {
+            Self::Recency | Self::Random | Self::Labels => ProbePlan::default(),
+            Self::Epikv(bands) => bands.signal(n_layers)?.plan(),
+            Self::KvKey => KvKey::new(n_layers)?.plan(),
+            Self::H2o(_) => AttentionSum::plan(n_layers),
+        })
+    }
+
+    /// The layers that it reads, where it does not read all.
+    ///
+    /// # Errors
+    /// If the model is too shallow for it.
+    pub fn layers(self, n_layers: usize) -> Result<Option<[usize; 2]>> {
         match self {
-            Self::Recency => pos.0 as f32,
-            Self::Random => {
-                let own = RandomStream { seed: stream.seed ^ STREAM, ..stream };
-                own.uniform(pos.0 as usize) as f32
+            Self::Epikv(bands) => Ok(Some(bands.signal(n_layers)?.layers())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether it is a function of attention weights.
+    pub fn needs_attention(self) -> bool {
+        matches!(self, Self::H2o(_))
+    }
+
+    /// The signal that gives it, where one does.
+    pub(crate) fn signal(self, n_layers: usize) -> Result<Option<Box<dyn Signal>>> {
+        Ok(match self {
+            Self::Epikv(bands) => Some(Box::new(bands.signal(n_layers)?)),
+            Self::KvKey => Some(Box::new(KvKey::new(n_layers)?)),
+            _ => None,
+        })
+    }
+}
+
+/// The number that the score `random` gives a position.
+pub(crate) fn drawn(pos: Pos, stream: RandomStream) -> f32 {
+    let own = RandomStream { seed: stream.seed ^ STREAM, ..stream };
+    own.uniform(pos.0 as usize) as f32
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recency => f.write_str("recency"),
+            Self::Random => f.write_str("random"),
+            Self::KvKey => f.write_str("kv-key"),
+            Self::H2o(AttentionRows::All) => f.write_str("h2o"),
+            Self::H2o(AttentionRows::Decode) => f.write_str("h2o(decode)"),
+            Self::Labels => f.write_str("labels"),
+            Self::Epikv(bands) => {
+                f.write_str(if bands.raw { "epikv-raw" } else { "epikv" })?;
+                let layers = bands.layers.map(|[a, b]| format!("{a}+{b}"));
+                let window = bands.window.map(|w| format!("window{w}"));
+                let given: Vec<String> = layers.into_iter().chain(window).collect();
+                if given.is_empty() { Ok(()) } else { write!(f, "({})", given.join("+")) }
             }
         }
     }
 }
 
-impl fmt::Display for Score {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Recency => "recency",
-            Self::Random => "random",
-        })
-    }
-}
+/// What a score may be on the command line.
+const FORMS: &str = "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, h2o, h2o(decode) or labels";
 
-/// The scores of all tokens fed so far, each computed once.
-#[derive(Debug, Clone)]
-pub(crate) struct Frozen {
-    score: Score,
-    stream: RandomStream,
-    /// By position, `[n]`.
-    values: Vec<f32>,
-}
+impl FromStr for Score {
+    type Err = Error;
 
-impl Frozen {
-    pub(crate) fn new(score: Score, stream: RandomStream) -> Self {
-        Self { score, stream, values: Vec::new() }
-    }
-
-    /// Scores the tokens up to `last` that have no score yet.
-    pub(crate) fn extend_to(&mut self, last: Pos) {
-        let fresh = self.values.len() as u32..=last.0;
-        self.values.extend(fresh.map(|pos| self.score.of(Pos(pos), self.stream)));
-    }
-
-    /// The score of a token that has one.
-    pub(crate) fn at(&self, pos: Pos) -> f32 {
-        self.values[pos.0 as usize]
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::PartValue { part: "score", expected: FORMS, got: text.to_owned() };
+        let (name, argument) = match text.split_once('(') {
+            Some((name, rest)) => (name, Some(rest.strip_suffix(')').ok_or_else(wrong)?)),
+            None => (text, None),
+        };
+        match (name, argument) {
+            ("recency", None) => Ok(Self::Recency),
+            ("random", None) => Ok(Self::Random),
+            ("kv-key", None) => Ok(Self::KvKey),
+            ("labels", None) => Ok(Self::Labels),
+            ("h2o", None) => Ok(Self::H2o(AttentionRows::All)),
+            ("h2o", Some("decode")) => Ok(Self::H2o(AttentionRows::Decode)),
+            ("epikv" | "epikv-raw", argument) => {
+                let (mut layers, mut bands) = (Vec::new(), Bands { raw: name == "epikv-raw", ..Bands::default() });
+                for part in argument.into_iter().flat_map(|a| a.split('+')) {
+                    match part.strip_prefix("window") {
+                        Some(window) => bands.window = Some(window.parse().map_err(|_| wrong())?),
+                        None => layers.push(part.parse().map_err(|_| wrong())?),
+                    }
+                }
+                bands.layers = match layers[..] {
+                    [] => None,
+                    [a, b] => Some([a, b]),
+                    _ => return Err(wrong()),
+                };
+                Ok(Self::Epikv(bands))
+            }
+            _ => Err(wrong()),
+        }
     }
 }
 
@@ -78,23 +181,35 @@ mod tests {
     const KEYS: RandomStream = RandomStream { seed: 1, problem: 2, sample: 3 };
 
     #[test]
-    fn a_score_does_not_depend_on_when_it_was_asked_for() {
-        for score in [Score::Recency, Score::Random] {
-            let (mut at_once, mut one_by_one) = (Frozen::new(score, KEYS), Frozen::new(score, KEYS));
-            at_once.extend_to(Pos(40));
-            (0..=40).for_each(|p| one_by_one.extend_to(Pos(p)));
-            at_once.extend_to(Pos(7));
-            assert_eq!(at_once.values, one_by_one.values);
-        }
-    }
-
-    #[test]
     fn drawn_scores_are_keyed_and_are_not_the_numbers_that_choose_tokens() {
-        let of = |stream| Score::Random.of(Pos(5), stream).to_bits();
+        let of = |stream| drawn(Pos(5), stream).to_bits();
         let other_keys =
             [RandomStream { seed: 9, ..KEYS }, RandomStream { problem: 9, ..KEYS }, RandomStream { sample: 9, ..KEYS }];
         assert!(other_keys.iter().all(|&keys| of(keys) != of(KEYS)));
         assert_ne!(of(KEYS), (KEYS.uniform(5) as f32).to_bits());
-        assert!((0..500).all(|p| (0.0..=1.0).contains(&Score::Random.of(Pos(p), KEYS))));
+        assert!((0..500).all(|p| (0.0..=1.0).contains(&drawn(Pos(p), KEYS))));
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let texts = ["recency", "random", "kv-key", "labels", "h2o", "h2o(decode)", "epikv", "epikv-raw"];
+        for text in texts.into_iter().chain(["epikv(1+3)", "epikv-raw(2+0+window16)", "epikv(window8)"]) {
+            assert_eq!(text.parse::<Score>().expect("a score").to_string(), text);
+        }
+        for text in ["", "h2o(", "h2o(all)", "epikv(1)", "epikv(1+2+3)", "epikv(a+b)", "recency(3)", "epikv(1+2", "z"] {
+            assert!(matches!(text.parse::<Score>(), Err(Error::PartValue { part: "score", .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn layers_and_attention_are_declared() {
+        let epikv: Score = "epikv".parse().expect("a score");
+        assert_eq!(epikv.layers(32).expect("deep enough"), Some([10, 21]));
+        assert!(epikv.plan(1).is_err(), "both map to the only layer");
+        assert!("epikv(1+9)".parse::<Score>().expect("a form").plan(4).is_err());
+        for text in ["recency", "epikv", "kv-key", "h2o", "labels"] {
+            let score: Score = text.parse().expect("a score");
+            assert_eq!(score.plan(4).expect("deep enough").needs_attention(), score.needs_attention(), "{text}");
+        }
     }
 }

@@ -1,59 +1,60 @@
-//! Which positions stay.
+//! What a policy protects in one generation, and the slow and obvious selection that the fast ones are tested against.
 
-use epikv_model::cache::Pos;
-use epikv_stats::{Ties, top_k};
+use epikv_model::cache::{Pos, SlotMap};
 
 use crate::budget::Limits;
-use crate::policy::{Protect, Select};
 
-/// What a policy protects in one generation.
+/// Protected positions: the first so many, and the newest so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Protected {
     /// Positions below are protected.
-    n_prompt: u32,
+    pub(crate) n_first: u32,
     /// So many of the newest positions are protected.
-    recency: u32,
+    pub(crate) recency: u32,
 }
 
 impl Protected {
-    pub(crate) fn new(protect: Protect, limits: Limits) -> Self {
-        let or_none = |on: bool, n: usize| if on { n as u32 } else { 0 };
-        Self {
-            n_prompt: or_none(protect.prompt, limits.n_prompt()),
-            recency: or_none(protect.recency, limits.recency()),
-        }
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { n_first: limits.n_first() as u32, recency: limits.recency() as u32 }
     }
 
     /// Whether the token at `pos` is protected while `newest` is the latest position fed.
     pub(crate) fn contains(self, pos: Pos, newest: Pos) -> bool {
-        pos.0 < self.n_prompt || pos.0 + self.recency > newest.0
+        pos.0 < self.n_first || pos.0 + self.recency > newest.0
     }
 
     /// How many tokens are protected when `newest` is the latest position fed.
     pub(crate) fn len(self, newest: Pos) -> usize {
         let fed = newest.0 + 1;
-        let prompt = self.n_prompt.min(fed);
-        (prompt + self.recency.min(fed - prompt)) as usize
+        let first = self.n_first.min(fed);
+        (first + self.recency.min(fed - first)) as usize
+    }
+
+    /// Protected positions that a kept set lacks.
+    ///
+    /// Positions ascend and are distinct, so all of `0..n` are there if and only if the `n`-th is `n - 1`, and likewise
+    /// from the end: two look-ups, and a count only where something is missing.
+    pub(crate) fn n_missing(self, set: &SlotMap, newest: Pos) -> usize {
+        let fed = newest.0 + 1;
+        let (first, recent) = (self.n_first.min(fed), self.recency.min(fed));
+        let first_there = first == 0 || set.nth(first as usize - 1) == Some(Pos(first - 1));
+        let oldest_recent = set.len().checked_sub(recent as usize).and_then(|place| set.nth(place));
+        if first_there && (recent == 0 || oldest_recent == Some(Pos(fed - recent))) {
+            return 0;
+        }
+        self.len(newest) - set.positions().filter(|&pos| self.contains(pos, newest)).count()
     }
 }
 
 /// The positions that stay of `held`, which ascends: the protected ones and, as far as the budget reaches, the selected.
-///
-/// Undefined (`None`) when a score is `NaN`.
-pub(crate) fn kept(
-    held: &[Pos],
-    score: impl Fn(Pos) -> f32,
-    protected: Protected,
-    select: Select,
-    budget: usize,
-) -> Option<Vec<Pos>> {
+#[cfg(test)]
+pub(crate) fn kept(held: &[Pos], score: impl Fn(Pos) -> f32, protected: Protected, budget: usize) -> Option<Vec<Pos>> {
+    use epikv_stats::{Ties, top_k};
+
     let newest = *held.last()?;
     let (mut stay, others): (Vec<Pos>, Vec<Pos>) = held.iter().partition(|&&pos| protected.contains(pos, newest));
     let scores: Vec<f32> = others.iter().map(|&pos| score(pos)).collect();
-    let room = budget.saturating_sub(stay.len());
-    let chosen = match select {
-        Select::TopK => top_k(&scores, room, Ties::Newer)?,
-    };
+    let chosen = top_k(&scores, budget.saturating_sub(stay.len()), Ties::Newer)?;
     stay.extend(chosen.into_iter().map(|i| others[i]));
     stay.sort_unstable();
     Some(stay)
@@ -62,40 +63,40 @@ pub(crate) fn kept(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Protect, Recency};
+
+    fn limits(tokens: usize, n_prompt: usize) -> Limits {
+        let usual = Protect { prompt: true, sinks: 0, recency: Recency::Budget };
+        Limits::new(tokens, n_prompt, usual).expect("feasible")
+    }
 
     fn stays(held: &[u32], scores: &[f32], limits: Limits) -> Option<Vec<u32>> {
         let held: Vec<Pos> = held.iter().map(|&p| Pos(p)).collect();
-        let protected = Protected::new(Protect { prompt: true, recency: true }, limits);
-        let kept = kept(&held, |pos| scores[pos.0 as usize], protected, Select::TopK, limits.tokens())?;
+        let kept = kept(&held, |pos| scores[pos.0 as usize], Protected::new(limits), limits.tokens())?;
         Some(kept.iter().map(|p| p.0).collect())
     }
 
     #[test]
     fn the_best_of_what_is_not_protected_stay() {
         // Budget 8: prompt 0 and 1, recency 2 (9 and 10), so four of 2..=8.
-        let limits = Limits::new(8, 2).expect("feasible");
         let scores = [0.0, 0.0, 5.0, 1.0, 4.0, 2.0, 3.0, 0.0, 9.0, -1.0, -1.0];
         let all: Vec<u32> = (0..=10).collect();
-        assert_eq!(stays(&all, &scores, limits), Some(vec![0, 1, 2, 4, 6, 8, 9, 10]));
+        assert_eq!(stays(&all, &scores, limits(8, 2)), Some(vec![0, 1, 2, 4, 6, 8, 9, 10]));
     }
 
     #[test]
     fn among_equals_the_newer_stay() {
-        let limits = Limits::new(8, 2).expect("feasible");
-        assert_eq!(stays(&[0, 1, 3, 4, 6, 7, 8, 9, 10], &[1.0; 11], limits), Some(vec![0, 1, 4, 6, 7, 8, 9, 10]));
-        let mut scores = [1.0; 11];
-        scores[4] = f32::NAN;
-        assert_eq!(stays(&[0, 1, 3, 4, 6, 7, 8, 9, 10], &scores, limits), None);
+        let held = [0, 1, 3, 4, 6, 7, 8, 9, 10];
+        assert_eq!(stays(&held, &[1.0; 11], limits(8, 2)), Some(vec![0, 1, 4, 6, 7, 8, 9, 10]));
     }
 
     #[test]
     fn protected_tokens_are_counted_as_they_are_found() {
-        let limits = Limits::new(20, 6).expect("feasible");
-        for protect in [(true, true), (true, false), (false, true), (false, false)] {
-            let protected = Protected::new(Protect { prompt: protect.0, recency: protect.1 }, limits);
+        for (n_first, recency) in [(6, 5), (6, 0), (0, 5), (0, 0)] {
+            let protected = Protected { n_first, recency };
             for newest in 0..40 {
                 let found = (0..=newest).filter(|&p| protected.contains(Pos(p), Pos(newest))).count();
-                assert_eq!(found, protected.len(Pos(newest)), "{protect:?} at {newest}");
+                assert_eq!(found, protected.len(Pos(newest)), "{protected:?} at {newest}");
             }
         }
     }

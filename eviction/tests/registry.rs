@@ -1,7 +1,13 @@
 //! What every row of the policy table must keep, on a random model.
 
-use epikv_eviction::{Decoded, Error, Generation, Limits, POLICIES, PolicyRow, Trigger, decode, find};
+use std::sync::{Arc, Mutex};
+
+use epikv_eviction::{
+    Decoded, Error, Generation, Labels, Limits, NamedPolicy, POLICIES, Policy, PolicyRow, Times, decode, decode_all,
+    find,
+};
 use epikv_model::Device;
+use epikv_model::cache::Scope;
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
@@ -16,25 +22,44 @@ fn decoder() -> Decoder {
     Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
 }
 
-fn prompt() -> Vec<u32> {
-    (0..N_PROMPT as u32).map(|i| 3 + (i * i * 31 + i * 7) % 500).collect()
+fn prompt(n: usize) -> Vec<u32> {
+    (0..n as u32).map(|i| 3 + (i * i * 31 + i * 7) % 500).collect()
+}
+
+/// Labels that differ from position to position, with holes.
+fn labels() -> Labels {
+    Arc::from((0..60).map(|pos| (pos % 7 != 3).then(|| (pos * 5 % 11) as f32 / 11.0)).collect::<Vec<_>>())
+}
+
+fn generation(prompt: &[u32], seed: u64) -> Generation<'_> {
+    let stream = RandomStream { seed, problem: 5, sample: 0 };
+    Generation { stream, labels: Some(labels()), ..Generation::greedy(prompt, N_NEW) }
+}
+
+fn limits(policy: &Policy, budget: usize, n_prompt: usize) -> Limits {
+    if policy.evicts() {
+        Limits::new(budget, n_prompt, policy.protect).expect("feasible")
+    } else {
+        Limits::unlimited(n_prompt)
+    }
+}
+
+fn run_policy(decoder: &Decoder, policy: &Policy, budget: usize, seed: u64) -> Decoded {
+    let prompt = prompt(N_PROMPT);
+    decode(decoder, policy, limits(policy, budget, N_PROMPT), &generation(&prompt, seed)).expect("a generation")
 }
 
 fn run(decoder: &Decoder, row: &PolicyRow, budget: usize, seed: u64) -> Decoded {
-    let prompt = prompt();
-    let limits = Limits::new(budget, N_PROMPT).expect("feasible");
-    let stream = RandomStream { seed, problem: 5, sample: 0 };
-    let generation = Generation { stream, ..Generation::greedy(&prompt, N_NEW) };
-    decode(decoder, row.policy, limits, &generation).expect("a generation")
-}
-
-/// Everything but the time.
-fn same(a: &Decoded, b: &Decoded) -> bool {
-    a.generated == b.generated && a.margins == b.margins && a.finish == b.finish && a.certificate == b.certificate
+    run_policy(decoder, &row.policy, budget, seed)
 }
 
 fn evicting() -> impl Iterator<Item = &'static PolicyRow> {
-    POLICIES.iter().filter(|row| row.policy.trigger != Trigger::Never)
+    POLICIES.iter().filter(|row| row.policy.evicts())
+}
+
+/// Everything but the time.
+fn timeless(decoded: &Decoded) -> Decoded {
+    Decoded { times: Times::default(), ..decoded.clone() }
 }
 
 #[test]
@@ -68,6 +93,7 @@ fn the_budget_holds_after_each_step_and_nothing_protected_is_lost() {
             assert_eq!(certificate.n_evicted, N_PROMPT + N_NEW - 1 - budget, "{} at {budget}", row.name);
             assert_eq!(certificate.n_evictions, certificate.n_evicted, "one a step");
             assert_eq!((decoded.generated.len(), decoded.finish), (N_NEW, Finish::Length));
+            assert_eq!(certificate.peak_kv_bytes, certificate.allocated_kv_bytes, "no slot too many");
         }
     }
 }
@@ -100,31 +126,121 @@ fn a_small_budget_changes_the_logits_and_a_large_one_is_full() {
 fn the_same_run_gives_the_same_bits() {
     let decoder = decoder();
     for row in POLICIES {
-        assert!(same(&run(&decoder, row, 20, 1), &run(&decoder, row, 20, 1)), "{}", row.name);
+        let (a, b) = (run(&decoder, row, 20, 1), run(&decoder, row, 20, 1));
+        assert_eq!(timeless(&a), timeless(&b), "{}", row.name);
     }
     let random = find("random").expect("a row");
     assert_ne!(run(&decoder, random, 20, 1).margins, run(&decoder, random, 20, 2).margins, "its seed counts");
     let window = find("window").expect("a row");
-    assert!(same(&run(&decoder, window, 20, 1), &run(&decoder, window, 20, 2)), "draws nothing");
+    let (a, b) = (run(&decoder, window, 20, 1), run(&decoder, window, 20, 2));
+    assert_eq!(timeless(&a), timeless(&b), "draws nothing");
+}
+
+#[test]
+fn batch_and_threads_change_no_bit() {
+    let decoder = decoder();
+    let prompts: Vec<Vec<u32>> = (0..7).map(|i| prompt(6 + 3 * i)).collect();
+    let more =
+        ["h2o;scope=global;trigger=every(5)", "h2o;scope=per-layer", "epikv;position=rewound", "kv-key;scope=per-head"];
+    let more = more.map(|text| text.parse::<NamedPolicy>().expect("a policy").policy);
+    for policy in POLICIES.iter().map(|row| row.policy).chain(more) {
+        let jobs: Vec<_> =
+            prompts.iter().map(|prompt| (limits(&policy, 40, prompt.len()), generation(prompt, 3))).collect();
+        let all = |batch: usize, threads: usize| {
+            let results = Mutex::new(vec![None; jobs.len()]);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let done = |job: usize, decoded: Decoded| results.lock().expect("no panic")[job] = Some(timeless(&decoded));
+            pool.install(|| decode_all(&decoder, &policy, &jobs, batch, &done)).expect("generations");
+            results.into_inner().expect("no panic")
+        };
+        let one = all(1, 1);
+        assert!(one.iter().all(|decoded| decoded.as_ref().is_some_and(|d| d.certificate.holds())), "{policy}");
+        for (batch, threads) in [(3, 1), (8, 1), (2, 2), (8, 3)] {
+            assert_eq!(all(batch, threads), one, "{policy} with batch {batch} and {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_trigger_holds_more_between_evictions_and_the_budget_after_them() {
+    let decoder = decoder();
+    for text in ["window;trigger=every(6)", "h2o;trigger=every(6)", "epikv;trigger=every(6);scope=per-layer"] {
+        let policy = text.parse::<NamedPolicy>().expect("a policy").policy;
+        let certificate = run_policy(&decoder, &policy, 20, 0).certificate;
+        assert!(certificate.holds(), "{text}: {certificate:?}");
+        assert_eq!((certificate.max_after_eviction, certificate.max_held, certificate.peak_held), (20, 25, 26));
+        assert_eq!((certificate.n_evicted, certificate.n_evictions), (30, 5), "51 tokens fed");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_not_protected_may_be_longer_than_the_budget() {
+    let decoder = decoder();
+    let prompt = prompt(30);
+    for text in
+        ["streaming-llm-absolute", "h2o;protect=sinks(4)+recency", "epikv;protect=recency(3)", "random;protect=nothing"]
+    {
+        let policy = text.parse::<NamedPolicy>().expect("a policy").policy;
+        let limits = Limits::new(10, prompt.len(), policy.protect).expect("feasible");
+        let decoded = decode(&decoder, &policy, limits, &generation(&prompt, 0)).expect("a generation");
+        let certificate = decoded.certificate;
+        assert!(certificate.holds(), "{text}: {certificate:?}");
+        assert_eq!((certificate.max_held, certificate.peak_held, certificate.last_held), (10, 30, 10), "{text}");
+        assert_eq!(certificate.n_evicted, 30 + N_NEW - 1 - 10, "{text}");
+    }
+}
+
+#[test]
+fn heads_of_their_own_keep_sets_of_their_own() {
+    let decoder = decoder();
+    let h2o = find("h2o").expect("a row").policy;
+    assert_eq!(h2o.scope, Scope::PerHead);
+    let margins = |policy: Policy| run_policy(&decoder, &policy, 20, 0).margins;
+    let own = margins(h2o);
+    for scope in [Scope::Global, Scope::PerLayer] {
+        assert_ne!(margins(Policy { scope, ..h2o }), own, "{scope:?}");
+    }
+    // A frozen score is the same for every head, so the scope changes nothing.
+    let epikv = find("epikv").expect("a row").policy;
+    assert_eq!(margins(Policy { scope: Scope::PerHead, ..epikv }), margins(epikv));
+}
+
+#[test]
+fn rewound_positions_are_logical_until_the_first_eviction() {
+    let decoder = decoder();
+    let logical = find("epikv").expect("a row").policy;
+    let rewound = "epikv;position=rewound".parse::<NamedPolicy>().expect("a policy").policy;
+    let (a, b) = (run_policy(&decoder, &logical, 20, 0), run_policy(&decoder, &rewound, 20, 0));
+    assert_eq!(a.margins[..8], b.margins[..8]);
+    assert_ne!(a.margins, b.margins);
 }
 
 #[test]
 fn limits_belong_to_one_prompt() {
-    let (decoder, prompt) = (decoder(), prompt());
-    let limits = Limits::new(40, N_PROMPT - 1).expect("feasible");
-    let error = decode(&decoder, find("window").expect("a row").policy, limits, &Generation::greedy(&prompt, 3));
+    let (decoder, prompt) = (decoder(), prompt(N_PROMPT));
+    let policy = find("window").expect("a row").policy;
+    let error = decode(&decoder, &policy, limits(&policy, 40, N_PROMPT - 1), &Generation::greedy(&prompt, 3));
     assert!(matches!(error, Err(Error::OtherPrompt { n_prompt: N_PROMPT, limits_for: 11 })));
 }
 
 #[test]
+fn a_policy_must_fit_the_model() {
+    let (config, weights, _) = open(&"random:3,layers=1".parse().expect("a spec")).expect("a model");
+    let shallow = Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit");
+    let (policy, prompt) = (find("epikv").expect("a row").policy, prompt(N_PROMPT));
+    let error = decode(&shallow, &policy, limits(&policy, 40, N_PROMPT), &Generation::greedy(&prompt, 3));
+    assert!(matches!(error, Err(Error::Signals(_))));
+}
+
+#[test]
 fn a_stop_id_ends_the_generation() {
-    let (decoder, prompt) = (decoder(), prompt());
-    let limits = Limits::new(20, N_PROMPT).expect("feasible");
+    let (decoder, prompt) = (decoder(), prompt(N_PROMPT));
     let policy = find("window").expect("a row").policy;
-    let free = decode(&decoder, policy, limits, &Generation::greedy(&prompt, N_NEW)).expect("a generation");
+    let limits = limits(&policy, 20, N_PROMPT);
+    let free = decode(&decoder, &policy, limits, &Generation::greedy(&prompt, N_NEW)).expect("a generation");
     let stop = [free.generated[3]];
     let first = free.generated.iter().position(|id| *id == stop[0]).expect("it was chosen");
     let stopped = Generation { stop_ids: &stop, ..Generation::greedy(&prompt, N_NEW) };
-    let decoded = decode(&decoder, policy, limits, &stopped).expect("a generation");
+    let decoded = decode(&decoder, &policy, limits, &stopped).expect("a generation");
     assert_eq!((decoded.finish, &decoded.generated[..]), (Finish::Eos, &free.generated[..=first]));
 }

@@ -5,5 +5,6 @@ mod bad_input;
 mod bad_model;
 mod config;
 mod correlate;
+mod evict;
 mod pipeline;
 mod support;

@@ -29,10 +29,11 @@ pub struct RowInput {
 }
 
 impl RowInput {
-    /// Tokens that continue a cache without a gap, rotated by their positions.
+    /// Tokens that continue a cache without a gap, rotated as the cache says: by their positions, as a rule.
     pub fn next(cache: &RowCache, tokens: Vec<u32>, logits: LogitsOf) -> Self {
         let first = Pos(cache.last().map_or(0, |p| p.0 + 1));
-        Self { tokens, first, rope: None, logits }
+        let rope = cache.next_rotation().map(|from| (from..from + tokens.len() as u32).collect());
+        Self { tokens, first, rope, logits }
     }
 
     /// Positions of the tokens.

@@ -3,10 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use candle_core::{D, Tensor};
-use epikv_kernels::attention::{HeadObservation, Observe};
+use epikv_kernels::attention::Observe;
+use epikv_kernels::lanes::dot;
+
+pub use epikv_kernels::attention::HeadObservation;
 
 use crate::cache::RowCache;
 use crate::error::{Error, Result};
+use crate::ops::{from_rows, kernels_apply, with_f32};
 
 /// A named place in the forward pass. Layers are 0-based; shapes are for `T` packed tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -127,6 +131,14 @@ impl Taps {
         self.tensors.get(&(point, reduce))
     }
 
+    /// Lends the values of a recorded tensor, row-major; `None` where it was not recorded.
+    ///
+    /// # Errors
+    /// If the tensor is not on the CPU.
+    pub fn values<R>(&self, point: TapPoint, reduce: Reduce, f: impl FnOnce(&[f32]) -> R) -> Result<Option<R>> {
+        self.get(point, reduce).map(|tensor| with_f32(tensor, f)).transpose()
+    }
+
     /// Step norms `[T]`, null at the first token that a cache ever takes.
     pub fn step_norms(&self, point: TapPoint) -> Option<&[Option<f32>]> {
         self.steps.get(&point).map(Vec::as_slice)
@@ -154,6 +166,7 @@ impl Taps {
             let value = match reduce {
                 Reduce::Full => x.clone(),
                 Reduce::Norm => x.sqr()?.sum(D::Minus1)?.sqrt()?,
+                Reduce::Variance if kernels_apply(x) => variances(x)?,
                 Reduce::Variance => x.var(D::Minus1)?,
                 Reduce::StepNorm => {
                     self.steps.insert(point, step_norms(point, x, rows, caches)?);
@@ -164,6 +177,27 @@ impl Taps {
         }
         Ok(())
     }
+}
+
+/// Unbiased variance over the last axis, in one pass over the values and without the tensor library's temporaries.
+fn variances(x: &Tensor) -> Result<Tensor> {
+    let (outer, d) = x.dims().split_at(x.dims().len() - 1);
+    let d = d[0];
+    let all = with_f32(x, |x| {
+        let of = |v: &[f32]| {
+            let mean = v.iter().map(|&x| f64::from(x)).sum::<f64>() / d as f64;
+            let squares: f64 = v.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
+            (squares / (d as f64 - 1.0)) as f32
+        };
+        x.chunks_exact(d).map(of).collect()
+    })?;
+    from_rows(all, outer)
+}
+
+/// `|a - b|` with the sum in lane order.
+fn distance(a: &[f32], b: &[f32]) -> f32 {
+    let difference: Vec<f32> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    dot(&difference, &difference).sqrt()
 }
 
 /// Differences to the previous token of each row; the last token of a row is kept for the next call.
@@ -187,6 +221,18 @@ fn step_norms(point: TapPoint, x: &Tensor, rows: &[usize], caches: &mut [&mut Ro
         }
         let own = x.narrow(0, first, n)?;
         let before = cache.previous.get(&key);
+        if kernels_apply(&own) {
+            let last = with_f32(&own, |own| -> Result<Vec<f32>> {
+                let d = own.len() / n;
+                all.push(before.map(|last| with_f32(last, |last| distance(&own[..d], last))).transpose()?);
+                all.extend(own.chunks_exact(d).zip(own[d..].chunks_exact(d)).map(|(a, b)| Some(distance(b, a))));
+                Ok(own[own.len() - d..].to_vec())
+            })??;
+            let d = last.len();
+            cache.previous.insert(key, from_rows(last, &[1, d])?);
+            first += n;
+            continue;
+        }
         let chain = match before {
             Some(last) => Tensor::cat(&[last, &own], 0)?,
             None => own.clone(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epikv_model::taps::{Reduce, TapPoint, Taps};
+use epikv_model::taps::{HeadObservation, Reduce, TapPoint, Taps};
 
 use crate::error::{Error, Result};
 
@@ -13,12 +13,24 @@ use crate::error::{Error, Result};
 pub struct Chunk<'t> {
     taps: &'t Taps,
     tokens: Range<usize>,
+    row: usize,
 }
 
 impl<'t> Chunk<'t> {
-    /// The tokens `tokens` of the packed pass that gave `taps`.
+    /// The tokens `tokens` of the packed pass that gave `taps`, in its only or first row.
     pub fn new(taps: &'t Taps, tokens: Range<usize>) -> Self {
-        Self { taps, tokens }
+        Self { taps, tokens, row: 0 }
+    }
+
+    /// The same tokens as those of another row of the pass. Only what was observed of attention goes by rows.
+    #[must_use]
+    pub fn in_row(self, row: usize) -> Self {
+        Self { row, ..self }
+    }
+
+    /// What was observed of the attention of a layer, by KV head.
+    pub(crate) fn attention(&self, layer: usize) -> Option<&'t [HeadObservation]> {
+        self.taps.attention(layer)?.get(self.row).map(Vec::as_slice)
     }
 
     /// Tokens of the chunk.
@@ -40,7 +52,8 @@ impl<'t> Chunk<'t> {
         signal: &'static str,
         point: TapPoint,
     ) -> Result<impl ExactSizeIterator<Item = Option<f32>> + use<'t>> {
-        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, what: "step norms", point })?;
+        let what = "step norms";
+        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, what, point })?;
         let own = all.get(self.tokens.clone()).ok_or_else(|| Error::ChunkOutside {
             signal,
             tokens: self.tokens.clone(),
@@ -55,17 +68,29 @@ impl<'t> Chunk<'t> {
     /// # Errors
     /// As [`Chunk::step_norms`].
     pub fn mean_variances(&self, signal: &'static str, point: TapPoint) -> Result<Vec<Option<f32>>> {
-        let missing = Error::NotRecorded { signal, what: "variances", point };
-        let all = self.taps.get(point, Reduce::Variance).ok_or(missing)?; // [sum of T, H_kv]
-        let n_recorded = all.dims().first().copied().unwrap_or(0);
-        let Range { start, end } = self.tokens.clone();
-        if start > end || end > n_recorded {
-            return Err(Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded });
-        }
-        let own = all.narrow(0, start, end - start).and_then(|own| own.to_vec2::<f32>());
-        let own = own.map_err(|source| Error::Model { signal, source: source.into() })?;
-        let mean = |heads: &Vec<f32>| heads.iter().map(|&v| f64::from(v)).sum::<f64>() / heads.len() as f64;
-        Ok(own.iter().map(|heads| Some(mean(heads) as f32).filter(|v| v.is_finite())).collect())
+        let mut sums = vec![0.0; self.len()];
+        let heads = self.add_variances(signal, point, &mut sums)?;
+        Ok(sums.into_iter().map(|sum| Some((sum / heads as f64) as f32).filter(|mean| mean.is_finite())).collect())
+    }
+
+    /// Adds to `sums` `[T]` the variance over channels at each token, summed over the KV heads; returns their number.
+    ///
+    /// # Errors
+    /// As [`Chunk::step_norms`].
+    pub(crate) fn add_variances(&self, signal: &'static str, point: TapPoint, sums: &mut [f64]) -> Result<usize> {
+        let what = "variances";
+        let missing = || Error::NotRecorded { signal, what, point };
+        let shape = self.taps.get(point, Reduce::Variance).ok_or_else(missing)?.dims();
+        let (n_recorded, heads) = (shape[0], shape.iter().skip(1).product::<usize>());
+        let outside = || Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded };
+        let added = self.taps.values(point, Reduce::Variance, |all| {
+            let own = all.get(self.tokens.start * heads..self.tokens.end * heads)?;
+            for (sum, of_token) in sums.iter_mut().zip(own.chunks_exact(heads.max(1))) {
+                *sum += of_token.iter().map(|&v| f64::from(v)).sum::<f64>();
+            }
+            Some(heads)
+        })?;
+        added.ok_or_else(missing)?.ok_or_else(outside)
     }
 }
 

@@ -9,6 +9,12 @@
 //! deviation, and `a`, `b` are layers 10 and 21 of 32, mapped to other depths by [`map_layer`]. Each token is scored once,
 //! as it is fed; `|score| <= 2 sqrt(63)`.
 //!
+//! The raw form, without z-scores, is the difference of the rolling means:
+//!
+//! ```text
+//! raw(t) = mean(win_a) - mean(win_b)
+//! ```
+//!
 //! Cost: `O(d)` a token on the device and `O(64)` here; state: two windows.
 
 use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
@@ -32,11 +38,26 @@ pub(crate) static SPEC: SignalSpec = SignalSpec {
     source: "EpiKV (arXiv 2606.26472), section 4; `hs_variance_detrend` in its authors' code",
 };
 
+pub(crate) static RAW_SPEC: SignalSpec = SignalSpec {
+    name: "epikv_raw",
+    doc: "Rolling mean (window 64) of hs_l2 at layer 10 less that at layer 21; other depths map the layers",
+    unit: "1",
+    source: "EpiKV (arXiv 2606.26472), equation 1; `hs_variance` in its authors' code",
+};
+
+/// What is taken of each window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Statistic {
+    ZScore,
+    Mean,
+}
+
 /// The score at two layers of a model.
 #[derive(Debug, Clone)]
 pub struct Epikv {
     layers: [usize; 2],
     windows: [Rolling; 2],
+    statistic: Statistic,
 }
 
 impl Epikv {
@@ -52,7 +73,22 @@ impl Epikv {
             return Err(Error::SameLayer { signal: SPEC.name, layer: layers[0], n_layers });
         }
         let window = Rolling::new(RollingSpec::new(WINDOW)?);
-        Ok(Self { layers, windows: [window.clone(), window] })
+        Ok(Self { layers, windows: [window.clone(), window], statistic: Statistic::ZScore })
+    }
+
+    /// The same with rolling means in the place of z-scores.
+    #[must_use]
+    pub fn raw(self) -> Self {
+        Self { statistic: Statistic::Mean, ..self }
+    }
+
+    /// The same with windows of another length, empty.
+    ///
+    /// # Errors
+    /// If the length is 0.
+    pub fn with_window(self, window: usize) -> Result<Self> {
+        let window = Rolling::new(RollingSpec::new(window)?);
+        Ok(Self { windows: [window.clone(), window], ..self })
     }
 
     /// The score of a model of `n_layers`, at the layers that 10 and 21 map to.
@@ -73,13 +109,20 @@ impl Epikv {
         let [early, late] = &mut self.windows;
         let (a, b) = (norms[0]?, norms[1]?);
         let (a, b) = (early.push(f64::from(a)), late.push(f64::from(b)));
-        Some((a?.z - b?.z) as f32)
+        let (a, b) = (a?, b?);
+        Some(match self.statistic {
+            Statistic::ZScore => a.z - b.z,
+            Statistic::Mean => a.mean - b.mean,
+        } as f32)
     }
 }
 
 impl Signal for Epikv {
     fn spec(&self) -> &'static SignalSpec {
-        &SPEC
+        match self.statistic {
+            Statistic::ZScore => &SPEC,
+            Statistic::Mean => &RAW_SPEC,
+        }
     }
 
     fn plan(&self) -> ProbePlan {
@@ -136,6 +179,16 @@ mod tests {
         }
         score.reset();
         assert_eq!(score.next([Some(9.0), Some(1.0)]), Some(0.0), "the window starts empty again");
+    }
+
+    #[test]
+    fn the_raw_form_is_the_difference_of_means() {
+        let mut score = Epikv::of_depth(32).expect("deep enough").raw();
+        let got: Vec<_> = [1.0, 2.0, 6.0].into_iter().map(|a| score.next([Some(a), Some(0.5)])).collect();
+        assert_eq!(got, [Some(0.5), Some(1.0), Some(2.5)]);
+        let mut short = Epikv::of_depth(32).expect("deep enough").raw().with_window(1).expect("not empty");
+        assert_eq!([3.0, 7.0].map(|a| short.next([Some(a), Some(1.0)])), [Some(2.0), Some(6.0)]);
+        assert!(short.with_window(0).is_err());
     }
 
     #[test]

@@ -75,17 +75,22 @@ pub enum Error {
         /// Tokens of the rolling window.
         window: usize,
     },
+    /// The observed attention is not that of the cache.
+    #[error("attention of layer {layer}: expected a weight for each of {expected} tokens held, got {got}")]
+    AttentionShape {
+        /// The layer, 0-based.
+        layer: usize,
+        /// Tokens that the cache holds.
+        expected: usize,
+        /// Weights observed; 0 where the pass did not observe them.
+        got: usize,
+    },
+    /// A recorded tensor cannot be read.
+    #[error("reading what the pass recorded")]
+    Model(#[from] epikv_model::Error),
     /// A rolling window cannot be built.
     #[error("rolling window")]
     Stats(#[from] epikv_stats::Error),
-    /// What was recorded cannot be read.
-    #[error("signal {signal}: reading what was recorded")]
-    Model {
-        /// The signal.
-        signal: &'static str,
-        /// The cause.
-        source: epikv_model::Error,
-    },
 }
 
 impl Error {

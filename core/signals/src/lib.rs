@@ -29,10 +29,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attention_sum;
 mod chunk;
 mod epikv;
 mod error;
 mod hs_l2;
+mod kv_key;
 mod kv_var;
 mod layers;
 mod registry;
@@ -40,10 +42,12 @@ mod signal;
 mod smoothed;
 mod smoother;
 
+pub use attention_sum::{AttentionRows, AttentionSum};
 pub use chunk::Chunk;
 pub use epikv::Epikv;
 pub use error::{Error, Result};
 pub use hs_l2::HsL2;
+pub use kv_key::KvKey;
 pub use kv_var::KvVar;
 pub use layers::{REFERENCE_LAYERS, map_layer};
 pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};

@@ -3,6 +3,7 @@
 use crate::epikv::{self, Epikv};
 use crate::error::{Error, Result};
 use crate::hs_l2::{self, HsL2};
+use crate::kv_key::{self, KvKey};
 use crate::kv_var::{self, KvVar};
 use crate::signal::{Signal, SignalSpec};
 
@@ -39,6 +40,11 @@ pub static SIGNALS: &[SignalRow] = &[
         build: Build::PerLayer(|layer, n_layers| Ok(Box::new(KvVar::value(layer, n_layers)?))),
     },
     SignalRow { spec: &epikv::SPEC, build: Build::PerModel(|n_layers| Ok(Box::new(Epikv::of_depth(n_layers)?))) },
+    SignalRow {
+        spec: &epikv::RAW_SPEC,
+        build: Build::PerModel(|n_layers| Ok(Box::new(Epikv::of_depth(n_layers)?.raw()))),
+    },
+    SignalRow { spec: &kv_key::SPEC, build: Build::PerModel(|n_layers| Ok(Box::new(KvKey::new(n_layers)?))) },
 ];
 
 /// The row of a name.
@@ -98,7 +104,10 @@ mod tests {
     fn an_unknown_name_lists_the_known_ones() {
         assert_eq!(find("epikv").expect("a row").spec.name, "epikv");
         let error = find("hs_l3").expect_err("no such row");
-        assert_eq!(error.to_string(), "unknown signal \"hs_l3\": expected one of hs_l2, kv_key_var, kv_val_var, epikv");
+        assert_eq!(
+            error.to_string(),
+            "unknown signal \"hs_l3\": expected one of hs_l2, kv_key_var, kv_val_var, epikv, epikv_raw, kv_key"
+        );
         assert!(error.hint().is_some());
     }
 

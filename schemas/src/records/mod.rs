@@ -2,6 +2,8 @@
 
 mod correlations;
 mod correlations_by_trace;
+mod eviction_runs;
+mod eviction_timings;
 mod label_timings;
 mod label_tokens;
 mod label_traces;
@@ -13,6 +15,8 @@ mod traces;
 
 pub use correlations::Correlations;
 pub use correlations_by_trace::CorrelationsByTrace;
+pub use eviction_runs::EvictionRun;
+pub use eviction_timings::EvictionTiming;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
 pub use label_traces::LabelTrace;
@@ -37,6 +41,8 @@ pub fn registry() -> &'static [&'static TableSpec] {
         SignalsKv::TABLE,
         Correlations::TABLE,
         CorrelationsByTrace::TABLE,
+        EvictionRun::TABLE,
+        EvictionTiming::TABLE,
     ]
 }
 

@@ -6,10 +6,11 @@ mod slots;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor};
 
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
+use crate::ops::{kernels_apply, with_f32};
 
 pub use prefix::Prefix;
 pub use slots::{Pos, Scope, Slot, SlotMap};
@@ -21,6 +22,16 @@ pub enum Capacity {
     Fixed(usize),
     /// Storage doubles.
     Growing,
+}
+
+/// By which number a new token is rotated. Stored keys are never touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rotation {
+    /// By its position.
+    #[default]
+    Position,
+    /// By the number of tokens held when it comes, so that evictions turn it back. For reproducing published runs only.
+    Retained,
 }
 
 /// Slots that a growing cache starts with.
@@ -35,6 +46,7 @@ pub struct RowCache {
     head_dim: usize,
     scope: Scope,
     capacity: Capacity,
+    rotation: Rotation,
     device: Device,
     prefix: Option<(Arc<Prefix>, usize)>,
     /// One map, one a layer, or one a layer and KV head, by scope.
@@ -66,6 +78,7 @@ impl RowCache {
             head_dim: config.head_dim,
             scope,
             capacity,
+            rotation: Rotation::Position,
             device: device.clone(),
             prefix: None,
             maps: vec![SlotMap::new(slots); n_maps],
@@ -87,6 +100,17 @@ impl RowCache {
         self.last = n_tokens.checked_sub(1).map(|i| prefix.positions()[i]);
         self.prefix = (n_tokens > 0).then_some((prefix, n_tokens));
         Ok(self)
+    }
+
+    /// The same cache with another rotation of new tokens.
+    #[must_use]
+    pub fn with_rotation(self, rotation: Rotation) -> Self {
+        Self { rotation, ..self }
+    }
+
+    /// The number that the next token is rotated by, where that is not its position.
+    pub(crate) fn next_rotation(&self) -> Option<u32> {
+        (self.rotation == Rotation::Retained).then(|| self.len(0) as u32)
     }
 
     /// Tokens of the shared prefix and of the own slots that map `set` holds.
@@ -155,6 +179,11 @@ impl RowCache {
         self.maps[set].retain(keep)
     }
 
+    /// Marks the slot of one position free, in one kept set; false if the set does not hold it. `O(log n)` comparisons.
+    pub fn remove(&mut self, set: usize, pos: Pos) -> bool {
+        self.maps[set].remove(pos)
+    }
+
     /// Forgets every token after `pos` in all sets, as if it had not been appended.
     pub fn truncate(&mut self, pos: Option<Pos>) {
         for map in &mut self.maps {
@@ -214,6 +243,12 @@ impl RowCache {
     pub(crate) fn write(&self, layer: usize, k: &Tensor, v: &Tensor, slots: &[Vec<Slot>]) -> Result<()> {
         let (stored_k, stored_v) = &self.layers[layer];
         for (stored, new) in [(stored_k, k), (stored_v, v)] {
+            if kernels_apply(stored) && kernels_apply(new) {
+                let sets: Vec<&[Slot]> =
+                    (0..self.n_kv_heads).map(|head| slots[self.set_index(layer, head)].as_slice()).collect();
+                with_f32(new, |new| stored.inplace_op1(&WriteSlots { new, slots: &sets }))??;
+                continue;
+            }
             let new = new.transpose(0, 1)?.contiguous()?;
             match self.scope {
                 Scope::Global | Scope::PerLayer => write_runs(stored, &new, &slots[self.set_index(layer, 0)])?,
@@ -260,6 +295,31 @@ impl RowCache {
             }
         }
         Ok(fresh)
+    }
+}
+
+/// Copies `new` `[T, H, D]` into slots of `[H, capacity, D]` on the CPU, in one pass.
+struct WriteSlots<'a> {
+    new: &'a [f32],
+    /// Slots of the `T` tokens, by head.
+    slots: &'a [&'a [Slot]],
+}
+
+impl InplaceOp1 for WriteSlots<'_> {
+    fn name(&self) -> &'static str {
+        "write-slots"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
+        let (heads, capacity, d) = layout.shape().dims3()?;
+        let CpuStorage::F32(all) = storage else { candle_core::bail!("write-slots: expected f32") };
+        for (head, slots) in self.slots.iter().enumerate() {
+            for (token, slot) in slots.iter().enumerate() {
+                let (from, to) = ((token * heads + head) * d, layout.start_offset() + (head * capacity + slot.0) * d);
+                all[to..to + d].copy_from_slice(&self.new[from..from + d]);
+            }
+        }
+        Ok(())
     }
 }
 

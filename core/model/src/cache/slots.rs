@@ -68,6 +68,11 @@ impl SlotMap {
         &self.order
     }
 
+    /// The stored position of a place in the order of positions.
+    pub fn nth(&self, place: usize) -> Option<Pos> {
+        self.order.get(place).and_then(|&s| self.held[s as usize])
+    }
+
     /// Stored positions, ascending.
     pub fn positions(&self) -> impl DoubleEndedIterator<Item = Pos> + '_ {
         self.order.iter().filter_map(|&s| self.held[s as usize])
@@ -110,6 +115,16 @@ impl SlotMap {
         before - self.order.len()
     }
 
+    /// Frees the slot of one position; false if it is not stored. Moves no data.
+    pub(crate) fn remove(&mut self, pos: Pos) -> bool {
+        let at = self.order.binary_search_by(|&slot| self.held[slot as usize].cmp(&Some(pos)));
+        let Ok(at) = at else { return false };
+        let slot = self.order.remove(at);
+        self.held[slot as usize] = None;
+        self.free.push(Reverse(slot));
+        true
+    }
+
     /// Renumbers the occupied slots `0..len` in order of positions, with `capacity` slots in all.
     pub(crate) fn compact(&mut self, capacity: usize) {
         let positions: Vec<Pos> = self.positions().collect();
@@ -136,6 +151,18 @@ mod tests {
         assert_eq!(map.order(), [0, 2, 1]);
         assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 2, 7]);
         assert_eq!(map.last(), Some(Pos(7)));
+    }
+
+    #[test]
+    fn one_position_can_be_removed() {
+        let mut map = SlotMap::new(4);
+        (0..4).for_each(|p| {
+            map.take(Pos(2 * p));
+        });
+        assert!(map.remove(Pos(2)) && !map.remove(Pos(2)) && !map.remove(Pos(3)));
+        assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 4, 6]);
+        assert_eq!((map.nth(1), map.nth(3)), (Some(Pos(4)), None));
+        assert_eq!(map.take(Pos(9)), Some(Slot(1)));
     }
 
     #[test]

@@ -112,10 +112,13 @@ impl<'m> Session<'m> {
         let (mut active, mut inputs) = (Vec::new(), Vec::new());
         for (i, row) in self.rows.iter().enumerate().filter(|(_, r)| r.finish.is_none()) {
             if row.unread() > 0 {
-                if budget == 0 {
+                // A row waits until its whole next chunk fits, so that where its context is cut depends on nothing else:
+                // sums over a chunk then have the same bits in any batch.
+                let chunk = row.unread().min(CONTEXT_TOKENS_A_STEP);
+                if budget < chunk {
                     continue;
                 }
-                let input = row.next_input(budget);
+                let input = row.next_input(chunk);
                 budget -= input.tokens.len();
                 self.ledger.prefill += input.tokens.len() as u64;
                 inputs.push(input);

@@ -1,0 +1,147 @@
+//! Settings of an eviction run: as typed, then checked.
+
+use epikv_model::sampler::{RandomStream, Sampling, stream_number};
+use epikv_tasks::prompt::PromptOptions;
+use serde_json::{Value, json};
+
+use crate::budget::Budget;
+use crate::error::Result;
+use crate::parse::NamedPolicy;
+use crate::registry::{FULL, POLICIES, find};
+use crate::score::Score;
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Policies; the generation without eviction is added where it is missing, since all others are compared with it.
+    pub policies: Vec<NamedPolicy>,
+    /// Budgets, for policies that evict.
+    pub budgets: Vec<Budget>,
+    /// New tokens of a generation at most.
+    pub max_new: usize,
+    /// Sampling temperature; 0 is greedy.
+    pub temperature: f32,
+    /// Share of probability that sampling draws from.
+    pub top_p: f32,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Whether problems that a budget cannot hold are left out instead of ending the run.
+    pub skip_infeasible: bool,
+    /// How problems become prompts.
+    pub prompt: PromptOptions,
+    /// Rows that run together. Changes no result.
+    pub batch: usize,
+    /// Threads of the run, for the record. Changes no result.
+    pub threads: usize,
+}
+
+impl Settings {
+    /// Greedy runs of some policies at some budgets, with the usual prompts.
+    pub fn new(policies: Vec<NamedPolicy>, budgets: Vec<Budget>) -> Self {
+        Self {
+            policies,
+            budgets,
+            max_new: 1024,
+            temperature: 0.0,
+            top_p: 1.0,
+            seed: 0,
+            skip_infeasible: false,
+            prompt: PromptOptions::default(),
+            batch: 8,
+            threads: 1,
+        }
+    }
+
+    /// The policies without doubles, the one without eviction first.
+    pub(crate) fn ordered_policies(&self) -> Result<Vec<NamedPolicy>> {
+        let mut all = vec![NamedPolicy::from(find(FULL)?)];
+        for policy in &self.policies {
+            if all.iter().all(|other| other.name != policy.name) {
+                all.push(policy.clone());
+            }
+        }
+        Ok(all)
+    }
+
+    /// The budgets without doubles.
+    pub(crate) fn ordered_budgets(&self) -> Vec<Budget> {
+        let mut all = Vec::new();
+        for budget in &self.budgets {
+            if !all.contains(budget) {
+                all.push(*budget);
+            }
+        }
+        all
+    }
+
+    /// The keys of everything random in a problem's generations: the same under every policy.
+    pub(crate) fn stream(&self, problem: &str) -> RandomStream {
+        RandomStream { seed: self.seed, problem: stream_number(problem), sample: 0 }
+    }
+
+    pub(crate) fn sampling(&self, problem: &str) -> Sampling {
+        if self.temperature == 0.0 {
+            return Sampling::Greedy;
+        }
+        Sampling::TopP { temperature: self.temperature, top_p: self.top_p, stream: self.stream(problem) }
+    }
+
+    /// What determines the results, for the record.
+    pub fn provenance(&self) -> Value {
+        let policies: Vec<Value> =
+            self.policies.iter().map(|p| json!({ "name": p.name, "composition": p.policy.to_string() })).collect();
+        json!({
+            "policies": policies,
+            "budgets": self.budgets.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "max_new": self.max_new,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "skip_infeasible": self.skip_infeasible,
+            "prompt_style": self.prompt.style.name(),
+            "system": self.prompt.system,
+            "instruction": self.prompt.instruction,
+        })
+    }
+}
+
+/// Policies as they are typed, separated by commas; `all` is every row of the table, those that replay labels only
+/// `with_labels`.
+///
+/// # Errors
+/// As [`NamedPolicy`]'s `from_str`.
+pub fn parse_policies<'t>(texts: impl IntoIterator<Item = &'t str>, with_labels: bool) -> Result<Vec<NamedPolicy>> {
+    let mut all = Vec::new();
+    for text in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
+        if text == "all" {
+            let rows = POLICIES.iter().filter(|row| with_labels || row.policy.score != Score::Labels);
+            all.extend(rows.map(NamedPolicy::from));
+        } else {
+            all.push(text.parse()?);
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_is_always_there_and_first_and_nothing_stands_twice() {
+        let policies = parse_policies(["h2o,window", "full,h2o"], false).expect("known");
+        let budgets = ["128", "prompt+3", "128"].map(|text| text.parse().expect("a budget"));
+        let settings = Settings::new(policies, budgets.to_vec());
+        let names: Vec<String> = settings.ordered_policies().expect("rows").into_iter().map(|p| p.name).collect();
+        assert_eq!(names, ["full", "h2o", "window"]);
+        assert_eq!(settings.ordered_budgets().len(), 2);
+    }
+
+    #[test]
+    fn all_is_every_row_that_can_run() {
+        assert_eq!(parse_policies(["all"], true).expect("rows").len(), POLICIES.len());
+        let without = parse_policies(["all"], false).expect("rows");
+        assert_eq!(without.len(), POLICIES.len() - 1);
+        assert!(parse_policies(["all,h3o"], false).is_err());
+    }
+}

@@ -1,0 +1,82 @@
+//! The fast evictions against sorting everything.
+
+use epikv_model::Device;
+use epikv_model::batch::{LogitsOf, RowInput};
+use epikv_model::cache::{Capacity, Scope};
+use epikv_model::decoder::Decoder;
+use epikv_model::linear::WeightFormat;
+use epikv_model::load::open;
+use epikv_model::sampler::RandomStream;
+
+use super::*;
+use crate::policy::{Protect, Recency};
+use crate::registry::find;
+use crate::score::Score;
+use crate::select::kept;
+
+const N_LAYERS: usize = 2;
+const N_PROMPT: usize = 7;
+const STREAM: RandomStream = RandomStream { seed: 4, problem: 2, sample: 0 };
+
+fn decoder() -> Decoder {
+    let (config, weights, _) = open(&"random:3,layers=2,vocab=300".parse().expect("a spec")).expect("a model");
+    Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
+}
+
+/// Scores of every token held, by kept set and position, before an eviction.
+fn scores(evictor: &Evictor, cache: &RowCache, set: usize) -> Vec<(Pos, f32)> {
+    let positions = cache.sets()[set].positions();
+    match &evictor.scores {
+        Scores::Frozen(frozen) => positions.map(|pos| (pos, frozen.at(pos))).collect(),
+        Scores::Live(sums) => positions.zip(sums.of(set).iter().copied()).collect(),
+    }
+}
+
+/// Feeds tokens one by one under a policy and compares each kept set with [`kept`] on the same scores.
+fn check(decoder: &Decoder, policy: &Policy, limits: Limits, n_new: u32) {
+    let scores_of = Scores::new(policy.score, N_LAYERS, STREAM, None).expect("deep enough");
+    let plan = policy.score.plan(N_LAYERS).expect("deep enough");
+    let mut evictor = Evictor::new(policy, limits, scores_of);
+    let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
+    let mut n_evictions = 0;
+    for step in 0..=n_new {
+        let prompt = step == 0;
+        let tokens: Vec<u32> = if prompt { (3..3 + N_PROMPT as u32).collect() } else { vec![(step * step * 7) % 290] };
+        let n = tokens.len();
+        let input = RowInput::next(&cache, tokens, LogitsOf::None);
+        let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
+        evictor.push(&Chunk::new(&output.taps, 0..n), &cache, prompt).expect("what the plan asks for");
+        let before: Vec<_> = (0..cache.sets().len()).map(|set| scores(&evictor, &cache, set)).collect();
+        n_evictions += usize::from(evictor.evict(&mut cache) > 0);
+        for (set, before) in before.iter().enumerate() {
+            let held: Vec<Pos> = before.iter().map(|(pos, _)| *pos).collect();
+            let after: Vec<Pos> = cache.sets()[set].positions().collect();
+            if held.len() == after.len() {
+                continue;
+            }
+            let score = |pos: Pos| before.iter().find(|(p, _)| *p == pos).expect("held").1;
+            let want = kept(&held, score, evictor.protected, limits.tokens()).expect("numbers");
+            assert_eq!(after, want, "{policy} at step {step}, set {set}");
+        }
+    }
+    assert!(n_evictions > 3, "{policy}");
+}
+
+#[test]
+fn heaps_and_sums_keep_what_sorting_keeps() {
+    let decoder = decoder();
+    let usual = Protect { prompt: true, sinks: 0, recency: Recency::Budget };
+    let sinks = Protect { prompt: false, sinks: 2, recency: Recency::Tokens(3) };
+    let nothing = Protect { prompt: false, sinks: 0, recency: Recency::None };
+    let base = find("window").expect("a row").policy;
+    for text in ["recency", "random", "kv-key", "epikv(0+1+window8)", "epikv-raw(1+0)", "h2o", "h2o(decode)", "labels"]
+    {
+        let score: Score = text.parse().expect("a score");
+        for protect in [usual, sinks, nothing] {
+            for (trigger, scope) in [(1, Scope::Global), (1, Scope::PerHead), (5, Scope::PerLayer)] {
+                let policy = Policy { score, protect, trigger: Trigger::Over(trigger), scope, ..base };
+                check(&decoder, &policy, Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
+            }
+        }
+    }
+}

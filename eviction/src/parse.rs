@@ -1,0 +1,230 @@
+//! A policy as it is typed: `NAME`, or `NAME;part=value;part=value` with parts of the row replaced.
+//!
+//! ```text
+//! h2o;protect=sinks(4)+recency(24);trigger=every(64)
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use epikv_model::cache::Scope;
+
+use crate::error::{Error, Result};
+use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::registry::{PolicyRow, find};
+
+/// A policy under the name that tables and files give it.
+#[derive(Debug, Clone)]
+pub struct NamedPolicy {
+    /// The row's name, and the parts that differ from the row in a fixed order.
+    pub name: String,
+    /// The row that it started from.
+    pub row: &'static PolicyRow,
+    /// Its parts.
+    pub policy: Policy,
+}
+
+/// The parts of a policy and the values that each may have.
+pub static PARTS: &[(&str, &str)] = &[
+    ("score", "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, h2o, h2o(decode), labels"),
+    ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
+    ("select", "top-k"),
+    ("trigger", "never, each-step, every(N): at N tokens over the budget, back to the budget"),
+    ("scope", "global, per-layer, per-head"),
+    ("position", "logical, rewound"),
+];
+
+/// The names alone.
+const PART_NAMES: &[&str] = &["score", "protect", "select", "trigger", "scope", "position"];
+
+impl From<&'static PolicyRow> for NamedPolicy {
+    fn from(row: &'static PolicyRow) -> Self {
+        Self { name: row.name.to_owned(), row, policy: row.policy }
+    }
+}
+
+impl fmt::Display for NamedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl FromStr for NamedPolicy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let row = find(parts.next().unwrap_or_default())?;
+        let mut policy = row.policy;
+        let mut given = Vec::new();
+        for part in parts {
+            let form = || Error::PartForm { policy: text.to_owned(), given: part.to_owned() };
+            let (name, value) = part.split_once('=').ok_or_else(form)?;
+            let (name, value) = (name.trim(), value.trim());
+            match name {
+                "score" => policy.score = value.parse()?,
+                "protect" => policy.protect = value.parse()?,
+                "select" => policy.select = value.parse()?,
+                "trigger" => policy.trigger = value.parse()?,
+                "scope" => policy.scope = scope(value)?,
+                "position" => policy.position = value.parse()?,
+                _ => {
+                    return Err(Error::UnknownPart {
+                        policy: text.to_owned(),
+                        given: name.to_owned(),
+                        known: PART_NAMES,
+                    });
+                }
+            }
+            if given.contains(&name) {
+                return Err(form());
+            }
+            given.push(name);
+        }
+        // Only what differs is named, so that one policy has one name.
+        let (own, base) = (policy.to_string(), row.policy.to_string());
+        let changed = own.split(';').zip(base.split(';')).filter(|(own, base)| own != base).map(|(own, _)| own);
+        let name = std::iter::once(row.name).chain(changed).collect::<Vec<_>>().join(";");
+        Ok(Self { name, row, policy })
+    }
+}
+
+fn wrong(part: &'static str, got: &str) -> Error {
+    let expected = PARTS.iter().find(|(name, _)| *name == part).map_or("", |(_, forms)| forms);
+    Error::PartValue { part, expected, got: got.to_owned() }
+}
+
+/// The number of `NAME(N)`.
+fn number(text: &str, name: &str) -> Option<usize> {
+    text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
+}
+
+fn scope(text: &str) -> Result<Scope> {
+    match text {
+        "global" => Ok(Scope::Global),
+        "per-layer" => Ok(Scope::PerLayer),
+        "per-head" => Ok(Scope::PerHead),
+        _ => Err(wrong("scope", text)),
+    }
+}
+
+impl FromStr for Protect {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut protect = Self { prompt: false, sinks: 0, recency: Recency::None };
+        if text == "nothing" {
+            return Ok(protect);
+        }
+        for part in text.split('+').map(str::trim) {
+            if part == "prompt" {
+                protect.prompt = true;
+            } else if part == "recency" {
+                protect.recency = Recency::Budget;
+            } else if let Some(tokens) = number(part, "recency") {
+                protect.recency = Recency::Tokens(tokens);
+            } else if let Some(sinks) = number(part, "sinks") {
+                protect.sinks = sinks;
+            } else {
+                return Err(wrong("protect", text));
+            }
+        }
+        // Positions are 32 bits; sums of larger counts would mean nothing.
+        let fits = |n: usize| u32::try_from(n).is_ok();
+        let recency = if let Recency::Tokens(tokens) = protect.recency { tokens } else { 0 };
+        if fits(protect.sinks) && fits(recency) { Ok(protect) } else { Err(wrong("protect", text)) }
+    }
+}
+
+impl FromStr for Select {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "top-k" { Ok(Self::TopK) } else { Err(wrong("select", text)) }
+    }
+}
+
+impl FromStr for Trigger {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "never" => Ok(Self::Never),
+            "each-step" => Ok(Self::Over(1)),
+            _ => {
+                let over = number(text, "every").filter(|n| (1..=1 << 20).contains(n));
+                over.map(Self::Over).ok_or_else(|| wrong("trigger", text))
+            }
+        }
+    }
+}
+
+impl FromStr for PositionMode {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "logical" => Ok(Self::Logical),
+            "rewound" => Ok(Self::Rewound),
+            _ => Err(wrong("position", text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::POLICIES;
+
+    fn parse(text: &str) -> Result<NamedPolicy> {
+        text.parse()
+    }
+
+    #[test]
+    fn a_name_is_its_row_and_parts_replace_those_of_the_row() {
+        for row in POLICIES {
+            let named = parse(row.name).expect("a row");
+            assert_eq!((named.name.as_str(), named.policy), (row.name, row.policy));
+        }
+        let named = parse("h2o; trigger=every(64);protect=sinks(4)+recency(24)").expect("parts");
+        assert_eq!(named.name, "h2o;protect=sinks(4)+recency(24);trigger=every(64)");
+        assert_eq!(named.policy.trigger, Trigger::Over(64));
+        assert_eq!(named.policy.protect, Protect { prompt: false, sinks: 4, recency: Recency::Tokens(24) });
+        assert_eq!(parse(&named.name).expect("its own name").policy, named.policy);
+        assert_eq!(parse("h2o;scope=per-head;trigger=every(1)").expect("nothing new").name, "h2o");
+    }
+
+    #[test]
+    fn what_is_written_out_can_be_typed() {
+        for row in POLICIES {
+            let all = format!("window;{}", row.policy);
+            assert_eq!(parse(&all).expect("all parts").policy, row.policy);
+        }
+        assert_eq!(PARTS.iter().map(|(name, _)| *name).collect::<Vec<_>>(), PART_NAMES);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = parse("h2o;budget=3").expect_err("no such part");
+        let text = error.to_string();
+        assert!(text.contains("unknown part \"budget\"") && text.contains("score, protect"), "{text}");
+        for text in ["h2o;trigger", "h2o;scope=global;scope=global", "h2o;"] {
+            assert!(matches!(parse(text), Err(Error::PartForm { .. })), "{text}");
+        }
+        for text in [
+            "h2o;trigger=every(0)",
+            "h2o;trigger=every(x)",
+            "h2o;scope=all",
+            "h2o;protect=",
+            "h2o;protect=prompt+everything",
+            "h2o;protect=recency(99999999999999)",
+            "h2o;select=best",
+            "h2o;position=absolute",
+            "h2o;score=h3o",
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(matches!(error, Error::PartValue { .. }) && error.hint().is_some(), "{text}");
+        }
+        assert!(matches!(parse(";scope=global"), Err(Error::UnknownPolicy { .. })));
+    }
+}

@@ -1,0 +1,162 @@
+//! From a generation to its rows in the record files.
+
+use epikv_model::Model;
+use epikv_model::session::Finish;
+use epikv_schemas::{EvictionRun, EvictionTiming};
+use epikv_tasks::trace::{Generation, Sampling, build_trace};
+
+use crate::budget::Budget;
+use crate::config::Settings;
+use crate::decode::Decoded;
+use crate::error::{Error, Result};
+use crate::experiment::Prepared;
+use crate::outcome::{Outcome, finish_reason};
+use crate::parse::NamedPolicy;
+
+/// A problem under a policy and a budget, before it is decoded.
+pub(crate) struct Cell {
+    pub(crate) budget: Option<Budget>,
+    /// The budget in tokens.
+    pub(crate) tokens: Option<usize>,
+    /// Why it is not decoded.
+    pub(crate) refused: Option<String>,
+    /// Whether the budget has no room for what some policy protects.
+    pub(crate) infeasible: bool,
+}
+
+/// What all rows of one policy share.
+pub(crate) struct Writer<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) settings: &'a Settings,
+    pub(crate) policy: &'a NamedPolicy,
+}
+
+/// What the grader says of a generation.
+struct Graded {
+    outcome: Outcome,
+    answer: Option<String>,
+    finish: Option<&'static str>,
+    error: Option<String>,
+}
+
+impl Writer<'_> {
+    /// The row of a cell, and what failed.
+    pub(crate) fn row(
+        &self,
+        item: &Prepared<'_>,
+        cell: &Cell,
+        decoded: Option<&Decoded>,
+    ) -> Result<(EvictionRun, Option<String>)> {
+        let graded = match decoded {
+            Some(decoded) => self.grade(item, decoded)?,
+            None if cell.infeasible => Graded { outcome: Outcome::Infeasible, answer: None, finish: None, error: None },
+            None => {
+                let error = cell.refused.clone().or_else(|| Some("the generation without eviction failed".to_owned()));
+                Graded { outcome: Outcome::Error, answer: None, finish: None, error }
+            }
+        };
+        let failure = graded.error.clone().filter(|_| decoded.is_some()).map(|error| {
+            let budget = cell.budget.map_or(String::new(), |budget| format!(" at {budget}"));
+            format!("{}: {}{budget}: {error}", item.problem.id, self.policy.name)
+        });
+        let certificate = decoded.map(|decoded| decoded.certificate);
+        let size = |of: fn(&crate::certificate::Certificate) -> usize, what| {
+            certificate.as_ref().map(|c| column(what, of(c))).transpose()
+        };
+        let bytes = |of: fn(&crate::certificate::Certificate) -> usize| certificate.as_ref().map(|c| of(c) as i64);
+        let ids = |decoded: &Decoded| decoded.generated.iter().map(|&id| column("token_ids", id as usize)).collect();
+        let layers = self.policy.policy.score.layers(self.model.decoder.config().n_layers)?;
+        let row = EvictionRun {
+            problem_id: item.problem.id.clone(),
+            policy: self.policy.name.clone(),
+            budget: cell.budget.map(|budget| budget.to_string()),
+            sample: 0,
+            dataset: item.problem.dataset.clone(),
+            composition: self.policy.policy.to_string(),
+            layers: layers.map(|[a, b]| format!("{a}+{b}")),
+            needs_attention: self.policy.policy.evicts() && self.policy.policy.score.needs_attention(),
+            budget_tokens: cell.tokens.map(|tokens| column("budget_tokens", tokens)).transpose()?,
+            outcome: graded.outcome.name().to_owned(),
+            correct: graded.outcome.correct(),
+            answer: graded.answer,
+            gold: item.problem.gold.clone(),
+            finish_reason: graded.finish.map(str::to_owned),
+            error: graded.error,
+            n_prompt: column("n_prompt", item.prompt.ids.len())?,
+            n_new: decoded.map(|decoded| column("n_new", decoded.generated.len())).transpose()?,
+            token_ids: decoded.map(ids).transpose()?,
+            first_difference: first_difference(item, decoded),
+            min_margin: decoded.and_then(|decoded| decoded.margins.iter().copied().reduce(f32::min)),
+            held_last: size(|c| c.last_held, "held_last")?,
+            held_mean: certificate.as_ref().and_then(crate::certificate::Certificate::mean_held),
+            held_max: size(|c| c.max_held, "held_max")?,
+            held_peak: size(|c| c.peak_held, "held_peak")?,
+            peak_kv_bytes: bytes(|c| c.peak_kv_bytes),
+            allocated_kv_bytes: bytes(|c| c.allocated_kv_bytes),
+            n_evictions: size(|c| c.n_evictions, "n_evictions")?,
+            n_evicted: size(|c| c.n_evicted, "n_evicted")?,
+            certificate: certificate.as_ref().map(crate::certificate::Certificate::holds),
+            n_protected_lost: size(|c| c.n_protected_lost, "n_protected_lost")?,
+            seed: self.settings.seed as i64,
+            temperature: self.settings.temperature,
+            top_p: self.settings.top_p,
+        };
+        Ok((row, failure))
+    }
+
+    /// What a generation cost.
+    pub(crate) fn timing(&self, item: &Prepared<'_>, cell: &Cell, decoded: &Decoded) -> EvictionTiming {
+        EvictionTiming {
+            problem_id: item.problem.id.clone(),
+            policy: self.policy.name.clone(),
+            budget: cell.budget.map(|budget| budget.to_string()),
+            sample: 0,
+            wall_s: decoded.times.wall().as_secs_f64(),
+            prefill_s: decoded.times.prefill.as_secs_f64(),
+            decode_s: decoded.times.decode.as_secs_f64(),
+            evict_s: decoded.times.evict.as_secs_f64(),
+            batch: i32::try_from(self.settings.batch).unwrap_or(i32::MAX),
+            threads: i32::try_from(self.settings.threads).unwrap_or(i32::MAX),
+        }
+    }
+
+    /// Grades a generation as a trace is graded.
+    fn grade(&self, item: &Prepared<'_>, decoded: &Decoded) -> Result<Graded> {
+        let Some(finish) = finish_reason(decoded.finish) else {
+            let error = Some("the model's logits are not numbers".to_owned());
+            return Ok(Graded { outcome: Outcome::Error, answer: None, finish: None, error });
+        };
+        let token_ids = [item.prompt.ids.as_slice(), &decoded.generated].concat();
+        let sampling = Sampling {
+            sample: 0,
+            seed: self.settings.seed,
+            temperature: self.settings.temperature,
+            top_p: self.settings.top_p,
+        };
+        let generation = Generation {
+            prompt: None,
+            token_ids: &token_ids,
+            n_prompt: item.prompt.ids.len(),
+            finish_reason: finish,
+            sampling,
+        };
+        let trace = build_trace(item.problem.id.clone(), item.problem, &generation, &self.model.tokenizer)?;
+        let content = match decoded.finish {
+            Finish::Eos => &decoded.generated[..decoded.generated.len().saturating_sub(1)],
+            _ => &decoded.generated[..],
+        };
+        let outcome = Outcome::of(&trace, finish, content);
+        Ok(Graded { outcome, answer: trace.answer, finish: Some(finish.name()), error: None })
+    }
+}
+
+/// Where a generation first differs from the one without eviction.
+fn first_difference(item: &Prepared<'_>, decoded: Option<&Decoded>) -> Option<i32> {
+    let (full, own) = (&item.full.as_ref()?.generated, &decoded?.generated);
+    let common = full.iter().zip(own).take_while(|(a, b)| a == b).count();
+    (common < full.len().max(own.len())).then_some(common as i32)
+}
+
+fn column(what: &'static str, value: usize) -> Result<i32> {
+    i32::try_from(value).map_err(|_| Error::TooLarge { what, got: value })
+}

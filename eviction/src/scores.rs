@@ -1,0 +1,90 @@
+//! The scores of one generation as they come in.
+
+use std::sync::Arc;
+
+use epikv_model::cache::{Pos, RowCache};
+use epikv_model::sampler::RandomStream;
+use epikv_signals::{AttentionSum, Chunk, Signal};
+
+use crate::error::Result;
+use crate::score::{Score, drawn};
+
+/// What the score of a token without one counts as.
+const LOWEST: f32 = f32::NEG_INFINITY;
+
+/// What an unlabelled token scores when labels are replayed: unknown is kept first.
+const UNLABELLED: f32 = 1.0;
+
+/// Labels by position, prompt included: the share of windows over a token that flipped the answer.
+pub type Labels = Arc<[Option<f32>]>;
+
+/// Scores that are given once: one a token fed, `[n]`, by position.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    source: Source,
+    values: Vec<f32>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Recency,
+    Random(RandomStream),
+    Labels(Labels),
+    Signal(Box<dyn Signal>),
+}
+
+/// The scores of a generation.
+#[derive(Debug)]
+pub(crate) enum Scores {
+    Frozen(Frozen),
+    Live(AttentionSum),
+}
+
+impl Scores {
+    /// Nothing scored yet. A policy that replays labels and has none sees every token as unlabelled.
+    pub(crate) fn new(score: Score, n_layers: usize, stream: RandomStream, labels: Option<&Labels>) -> Result<Self> {
+        let source = match score {
+            Score::H2o(rows) => return Ok(Self::Live(AttentionSum::new(rows, n_layers))),
+            Score::Recency => Source::Recency,
+            Score::Random => Source::Random(stream),
+            Score::Labels => Source::Labels(labels.cloned().unwrap_or_default()),
+            Score::Epikv(_) | Score::KvKey => match score.signal(n_layers)? {
+                Some(signal) => Source::Signal(signal),
+                None => Source::Recency,
+            },
+        };
+        Ok(Self::Frozen(Frozen { source, values: Vec::new() }))
+    }
+
+    /// Takes the new tokens of a pass, prompt tokens or a generated one. The rolling windows of signals start empty at
+    /// the first generated token; its predecessor is the last prompt token.
+    pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
+        match self {
+            Self::Live(sums) => Ok(sums.push(chunk, cache, prompt)?),
+            Self::Frozen(frozen) => frozen.push(chunk, prompt),
+        }
+    }
+}
+
+impl Frozen {
+    fn push(&mut self, chunk: &Chunk<'_>, prompt: bool) -> Result<()> {
+        let fresh = self.values.len()..self.values.len() + chunk.len();
+        match &mut self.source {
+            Source::Recency => self.values.extend(fresh.map(|pos| pos as f32)),
+            Source::Random(stream) => self.values.extend(fresh.map(|pos| drawn(Pos(pos as u32), *stream))),
+            Source::Labels(labels) => {
+                self.values.extend(fresh.map(|pos| labels.get(pos).copied().flatten().unwrap_or(UNLABELLED)));
+            }
+            Source::Signal(_) if prompt => self.values.extend(fresh.map(|_| LOWEST)),
+            Source::Signal(signal) => {
+                self.values.extend(signal.push(chunk)?.into_iter().map(|score| score.unwrap_or(LOWEST)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The score of a token that was fed.
+    pub(crate) fn at(&self, pos: Pos) -> f32 {
+        self.values[pos.0 as usize]
+    }
+}

@@ -1,0 +1,81 @@
+//! `eviction_runs`: what became of a problem under a policy and a budget.
+
+/// What became of a problem under a policy; each has its own word and none is folded into another.
+const OUTCOMES: &[&str] =
+    &["right", "wrong", "no_answer", "truncated", "loop", "empty", "unsure", "no_gold", "infeasible", "error"];
+
+crate::record::record! {
+    /// One generation a row: a problem under a policy, a budget and a sample, with its answer and with what the cache held
+    /// meanwhile. Sizes are in tokens a layer.
+    pub struct EvictionRun in "eviction_runs", version 1 0, unique by (problem_id, policy, budget, sample);
+
+    /// Name of the problem in its set.
+    problem_id: String => key(),
+    /// Policy, as a row of the policy table and the parts of it that were changed.
+    policy: String => key(),
+    /// Budget as asked for; null for a policy that evicts nothing.
+    budget: Option<String> => key(),
+    /// Which of several samples of the problem this is, from 0.
+    sample: i32 => number("1"),
+    /// Problem set that the problem comes from.
+    dataset: String => key(),
+    /// All parts of the policy: score, protection, selection, trigger, scope, position mode.
+    composition: String => key(),
+    /// Layers that the score reads, joined by +; null where it reads none or all.
+    layers: Option<String> => key(),
+    /// Whether the policy needs attention weights; a fused kernel does not give them.
+    needs_attention: bool => flag(),
+    /// The budget in tokens a layer, everything counted; null where there is none or it could not be worked out.
+    budget_tokens: Option<i32> => number("tokens"),
+    /// What became of the problem. `truncated`: the limit came before an answer; `loop`: so it did, and the text went
+    /// round; `empty`: nothing but the end; `infeasible`: the budget cannot hold what a policy protects; `error`: nothing
+    /// could be generated.
+    outcome: String => word(OUTCOMES),
+    /// Whether the answer is right; a missing answer is not. Null where that cannot be said.
+    correct: Option<bool> => flag(),
+    /// Answer found in the generated text; null where there is none.
+    answer: Option<String> => text(),
+    /// Right answer; null where the problem set has none.
+    gold: Option<String> => text(),
+    /// Why the generation ended; null where there was none.
+    finish_reason: Option<String> => word(&["eos", "length", "context"]),
+    /// What went wrong; null where nothing did.
+    error: Option<String> => text(),
+    /// Number of prompt tokens.
+    n_prompt: i32 => number("tokens"),
+    /// Number of generated tokens, the end included; null where there was no generation.
+    n_new: Option<i32> => number("tokens"),
+    /// The generated tokens; null where there was no generation.
+    token_ids: Option<Vec<i32>> => number("token id"),
+    /// First generated token, from 0, that is not the one without eviction; null where all are the same or there was no
+    /// generation.
+    first_difference: Option<i32> => number("1"),
+    /// Smallest difference between the largest and the second largest logit; null where there was no generation.
+    min_margin: Option<f32> => number("1"),
+    /// Tokens held after the last step.
+    held_last: Option<i32> => number("tokens"),
+    /// Mean over steps of the tokens held after each.
+    held_mean: Option<f64> => number("tokens"),
+    /// Most tokens held after a step.
+    held_max: Option<i32> => number("tokens"),
+    /// Most tokens held at any time: a step appends before the policy evicts.
+    held_peak: Option<i32> => number("tokens"),
+    /// Bytes of the keys and values of `held_peak` tokens.
+    peak_kv_bytes: Option<i64> => number("bytes"),
+    /// Bytes of the cache's storage at most, free slots included.
+    allocated_kv_bytes: Option<i64> => number("bytes"),
+    /// Steps after which tokens were evicted.
+    n_evictions: Option<i32> => number("steps"),
+    /// Tokens evicted from each kept set.
+    n_evicted: Option<i32> => number("tokens"),
+    /// Whether the budget was kept after every eviction and nothing protected was ever missing, measured on the cache.
+    certificate: Option<bool> => flag(),
+    /// Protected tokens found missing, summed over steps and kept sets.
+    n_protected_lost: Option<i32> => number("tokens"),
+    /// Seed of the run; the random numbers of a row follow from seed, problem and sample.
+    seed: i64 => number("1"),
+    /// Sampling temperature; 0 is greedy.
+    temperature: f32 => number("1"),
+    /// Share of probability that sampling draws from.
+    top_p: f32 => number("1"),
+}

@@ -1,0 +1,28 @@
+//! `eviction_timings`: what each generation under a policy cost. Differs from run to run.
+
+crate::record::record! {
+    /// Time of each generation under a policy. Not a data file: it differs from run to run.
+    pub struct EvictionTiming in "eviction_timings", version 1 0, sorted by (problem_id, policy, budget, sample);
+
+    /// Name of the problem in its set.
+    problem_id: String => key(),
+    /// Policy, as in `eviction_runs`.
+    policy: String => key(),
+    /// Budget as asked for; null for a policy that evicts nothing.
+    budget: Option<String> => key(),
+    /// Which of several samples of the problem this is, from 0.
+    sample: i32 => number("1"),
+    /// The row's share of the time of all steps that it took part in, by tokens fed, and its own scoring and evicting.
+    /// Rows that run on several threads at once add up to more than the elapsed time.
+    wall_s: f64 => number("s"),
+    /// The part of it in which the prompt was read.
+    prefill_s: f64 => number("s"),
+    /// The part of it in which tokens were decoded one at a time.
+    decode_s: f64 => number("s"),
+    /// The part of it in which tokens were scored and evicted.
+    evict_s: f64 => number("s"),
+    /// Rows that ran together at most.
+    batch: i32 => number("rows"),
+    /// Threads of the run.
+    threads: i32 => number("threads"),
+}

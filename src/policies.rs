@@ -1,0 +1,44 @@
+//! `epikv policies`: the table of eviction policies and what their parts may be.
+
+use std::io::Write;
+
+use anyhow::Result;
+use epikv_eviction::{PARTS, POLICIES, PolicyRow};
+use serde_json::{Value, json};
+
+use crate::cli::PoliciesArgs;
+use crate::output::Done;
+
+/// Prints the registry.
+pub(crate) fn run(args: &PoliciesArgs) -> Result<Done> {
+    let mut out = std::io::stdout();
+    if args.json {
+        let rows: Vec<Value> = POLICIES.iter().map(row_json).collect();
+        let parts: Vec<Value> = PARTS.iter().map(|(name, values)| json!({ "part": name, "values": values })).collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "policies": rows, "parts": parts }))?)?;
+        return Ok(Done::All);
+    }
+    for row in POLICIES {
+        let attention = if needs_attention(row) { "; needs attention weights" } else { "" };
+        writeln!(out, "{}\n    {}{attention}\n    {}\n    source: {}\n", row.name, row.doc, row.policy, row.source)?;
+    }
+    writeln!(out, "Parts, replaced as in `h2o;protect=sinks(4)+recency;trigger=every(64)`:")?;
+    for (name, values) in PARTS {
+        writeln!(out, "    {name:<9} {values}")?;
+    }
+    Ok(Done::All)
+}
+
+fn needs_attention(row: &PolicyRow) -> bool {
+    row.policy.evicts() && row.policy.score.needs_attention()
+}
+
+fn row_json(row: &PolicyRow) -> Value {
+    json!({
+        "name": row.name,
+        "doc": row.doc,
+        "source": row.source,
+        "composition": row.policy.to_string(),
+        "needs_attention": needs_attention(row),
+    })
+}
