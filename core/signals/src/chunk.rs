@@ -63,7 +63,7 @@ impl<'t> Chunk<'t> {
             return Err(Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded });
         }
         let own = all.narrow(0, start, end - start).and_then(|own| own.to_vec2::<f32>());
-        let own = own.map_err(|source| Error::Model { signal, source: source.into() })?;
+        let own = own.map_err(|source| Error::Model { signal, source: Box::new(source.into()) })?;
         let mean = |heads: &Vec<f32>| heads.iter().map(|&v| f64::from(v)).sum::<f64>() / heads.len() as f64;
         Ok(own.iter().map(|heads| Some(mean(heads) as f32).filter(|v| v.is_finite())).collect())
     }

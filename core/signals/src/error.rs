@@ -84,7 +84,7 @@ pub enum Error {
         /// The signal.
         signal: &'static str,
         /// The cause.
-        source: epikv_model::Error,
+        source: Box<epikv_model::Error>,
     },
 }
 
