@@ -4,13 +4,11 @@ mod files;
 mod labels;
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::{Result, bail};
 use epikv_analyzer::figure::{About, Plot};
 use epikv_analyzer::{
-    DatasetFindings, RecordOptions, Recording, Reference, Sample, Settings, Summary, WindowFrom, n_columns, record,
-    study,
+    RecordOptions, Recording, Reference, Sample, Settings, Summary, WindowFrom, n_columns, record, study,
 };
 use epikv_model::decoder::Decoder;
 use epikv_model::load::{ModelRef, OriginKind, RandomSpec, open};

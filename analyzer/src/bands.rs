@@ -39,8 +39,10 @@ impl Band {
     /// The mapping in words.
     pub fn describe(&self) -> String {
         let Self { name, reference, layers } = self;
-        let (from, to) = (format!("{}-{}", reference.start(), reference.end()), span(layers));
-        format!("band {name} = layers {from} of {REFERENCE_LAYERS} -> {to}")
+        if layers == reference {
+            return format!("band {name} = layers {}", span(layers));
+        }
+        format!("band {name} = layers {} of {REFERENCE_LAYERS} -> {}", span(reference), span(layers))
     }
 }
 
@@ -102,6 +104,7 @@ impl BandMean {
     }
 
     /// This less another, replicate by replicate.
+    #[must_use]
     pub fn minus(&self, other: &Self, confidence: Confidence) -> Self {
         let difference = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
         let draws = Draws::combine(&[(1.0, &self.draws), (-1.0, &other.draws)]);
@@ -122,6 +125,8 @@ fn usable(finding: &Finding) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use epikv_stats::FisherMethod;
+
     use super::*;
     use crate::correlate::{Intervals, correlate};
     use crate::findings::TraceShape;
@@ -134,6 +139,7 @@ mod tests {
         assert_eq!(layers(32), [7..=13, 18..=25]);
         assert_eq!(layers(28), [6..=11, 16..=22]);
         assert_eq!(layers(4), [0..=1, 2..=3]);
+        assert_eq!(Band::both(32)[1].describe(), "band B = layers 18-25");
         assert_eq!(Band::both(4)[0].describe(), "band A = layers 7-13 of 32 -> 0-1");
         assert_eq!(Band::both(2)[1].describe(), "band B = layers 18-25 of 32 -> 1");
     }
@@ -141,10 +147,11 @@ mod tests {
     #[test]
     fn means_and_differences_carry_their_replicates() {
         let resamples = Resamples::new(3, 100);
-        let intervals = Intervals { confidence: Confidence::P95, fisher: Default::default(), resamples: &resamples };
+        let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
         let finding = |layer: usize| {
             let value = |i: usize, t: usize| (i * (3 + layer) + t * layer) % 11;
-            let trace = |t: usize| Labelled::new((0..20).map(|i| (Some(value(i, t) as f32), (i + t) % 3 == 0)));
+            let trace =
+                |t: usize| Labelled::new((0..20).map(|i| (Some(value(i, t) as f32), (i + t).is_multiple_of(3))));
             let traces: Vec<Labelled> = (0..6).map(trace).collect();
             let correlation = correlate(&traces, &intervals);
             let shapes: Vec<TraceShape> = Vec::new();
@@ -163,7 +170,7 @@ mod tests {
         let [a, b] =
             bands.each_ref().map(|band| BandMean::of(&found, Source::Model, "s", Smoother::Raw, band, Confidence::P95));
         let rho = |layer: usize| found.findings[layer].correlation.pooled.rho.expect("defined");
-        assert!((a.rho.expect("defined") - (rho(0) + rho(1)) / 2.0).abs() < 1e-15);
+        assert!((a.rho.expect("defined") - f64::midpoint(rho(0), rho(1))).abs() < 1e-15);
         assert!(a.boot_lo < a.rho && a.rho < a.boot_hi, "{a:?}");
         let difference = a.minus(&b, Confidence::P95);
         assert!((difference.rho.expect("defined") - (rho(0) + rho(1) - rho(2) - rho(3)) / 2.0).abs() < 1e-15);

@@ -86,7 +86,9 @@ fn token_identity(samples: &[&Sample]) -> Vec<Labelled> {
     };
     let by_trace: Vec<_> = samples.iter().map(|sample| tokens(sample)).collect();
     let mut total = Counts::default();
-    by_trace.iter().for_each(|tokens| count(tokens, &mut total));
+    for tokens in &by_trace {
+        count(tokens, &mut total);
+    }
     let of_trace = |tokens: &Vec<(u32, bool)>| {
         let mut own = Counts::default();
         count(tokens, &mut own);

@@ -95,7 +95,7 @@ impl Reference {
 }
 
 /// Where a layer of the reference model stands on an axis of `n_layers`: at its relative depth, `(l + 1/2) L/32 - 1/2`.
-pub fn place_of_layer(layer: usize, n_layers: usize) -> f64 {
+pub(crate) fn place_of_layer(layer: usize, n_layers: usize) -> f64 {
     (layer as f64 + 0.5) * n_layers as f64 / REFERENCE_LAYERS as f64 - 0.5
 }
 

@@ -80,7 +80,9 @@ fn table(text: &mut String, rows: &[[String; 7]]) {
     };
     line(HEADER);
     line([0, 1, 2, 3, 4, 5, 6].map(width).map(|width| "-".repeat(width)).each_ref().map(String::as_str));
-    rows.iter().for_each(|row| line(row.each_ref().map(String::as_str)));
+    for row in &rows {
+        line(row.each_ref().map(String::as_str));
+    }
 }
 
 #[cfg(test)]

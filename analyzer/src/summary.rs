@@ -1,6 +1,6 @@
 //! What a study says in a few rows: the best layers, both bands, the paper's two layers, and the baselines beside them.
 
-use epikv_signals::{Smoother, map_layer};
+use epikv_signals::{REFERENCE_LAYERS, Smoother, map_layer};
 use serde::Serialize;
 
 use crate::bands::{Band, BandMean};
@@ -74,7 +74,10 @@ pub struct Summary {
 impl Summary {
     /// Summarises a study of a model of `n_layers`.
     pub fn new(found: &[DatasetFindings], n_layers: usize, settings: &Settings) -> Self {
-        let layer = |layer| format!("layer {layer} of 32 -> {}", map_layer(layer, n_layers));
+        let layer = |layer| match map_layer(layer, n_layers) {
+            own if own == layer => format!("layer {layer}"),
+            own => format!("layer {layer} of {REFERENCE_LAYERS} -> {own}"),
+        };
         let bands = Band::both(n_layers).map(|band| band.describe());
         let mapping = bands.into_iter().chain(PAPER_LAYERS.map(layer));
         Self {
@@ -125,10 +128,13 @@ fn best(found: &DatasetFindings, source: Source, signal: &str, settings: &Settin
     Some(row(best, what, settings))
 }
 
-/// Bands, their difference, and the paper's two layers.
+/// Bands, their difference, and the paper's two layers; beside the model's, only the bands under one smoother.
 fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, settings: &Settings) -> Vec<SummaryRow> {
     let asked: Vec<Smoother> = SHOWN.into_iter().filter(|s| settings.smoothers.contains(s)).collect();
-    let smoothers = if asked.is_empty() { settings.smoothers.iter().copied().take(1).collect() } else { asked };
+    let mut smoothers = if asked.is_empty() { settings.smoothers.iter().copied().take(1).collect() } else { asked };
+    if source != Source::Model {
+        smoothers.truncate(1);
+    }
     let confidence = settings.confidence;
     let mut rows = Vec::new();
     for smoother in smoothers {
@@ -151,10 +157,14 @@ fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, se
             rows.push(mean(format!("band {}, mean of layers {}", band.name, crate::bands::span(&band.layers)), of));
         }
         rows.push(mean("band A less band B".to_owned(), difference));
+        if source != Source::Model {
+            continue;
+        }
         for layer in PAPER_LAYERS {
             let own = map_layer(layer, n_layers);
             let column = found.find(source, BAND_SIGNAL, Some(own), smoother);
-            rows.extend(column.map(|f| row(f, format!("layer {own} ({layer} of 32)"), settings)));
+            let what = if own == layer { format!("layer {own}") } else { format!("layer {own} ({layer} of 32)") };
+            rows.extend(column.map(|f| row(f, what, settings)));
         }
     }
     rows

@@ -1,4 +1,4 @@
-//! A whole study against NumPy, SciPy and pandas: `golden/correlate.json` is made by `golden/correlate.py`.
+//! A whole study against `NumPy`, `SciPy` and pandas: `golden/correlate.json` is made by `golden/correlate.py`.
 //!
 //! The prompt's values are not smoothed there, as smoothers start at the first decoded token.
 

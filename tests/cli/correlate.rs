@@ -26,8 +26,9 @@ const REFERENCE: &str = "signal,spearman_rho,p_value,n_pairs,note\n\
 /// Five traces and labels of whether the text after the boundary changes.
 fn labelled() -> Place {
     let place = Place::new();
-    let problems: String = (0..5).map(|i| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"}}\n")).collect();
-    place.write("problems.jsonl", problems);
+    let problem = |i: i32| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"}}");
+    let problems: Vec<String> = (0..5).map(problem).collect();
+    place.write("problems.jsonl", problems.join("\n"));
     place
         .epikv(&["trace", "--problems", "problems.jsonl", "--out", "traces.parquet", "--max-new", "110", "--quiet"])
         .ok();

@@ -55,6 +55,9 @@ impl Plot {
     }
 }
 
+/// A coefficient and its interval.
+type Drawn = (Option<f64>, Option<(f64, f64)>);
+
 fn panel(
     dataset: &DatasetFindings,
     signal: &'static str,
@@ -63,7 +66,7 @@ fn panel(
     reference: Option<&Reference>,
 ) -> Panel {
     let find = |source, layer| dataset.find(source, signal, Some(layer), smoother);
-    let line = |source, kind, point: fn(&Finding) -> (Option<f64>, Option<(f64, f64)>)| {
+    let line = |source, kind, point: fn(&Finding) -> Drawn| {
         let points: Vec<Point> = (0..about.n_layers)
             .filter_map(|layer| {
                 let (rho, interval) = point(find(source, layer)?);
@@ -151,7 +154,7 @@ fn caption(
 
 #[cfg(test)]
 mod tests {
-    use epikv_stats::Confidence;
+    use epikv_stats::{Confidence, FisherMethod};
 
     use super::*;
     use crate::record::WindowFrom;
@@ -163,7 +166,7 @@ mod tests {
             window: 64,
             window_from: WindowFrom::Decode,
             confidence: Confidence::P95,
-            fisher: Default::default(),
+            fisher: FisherMethod::Plain,
             replicates: 0,
             seed: 0,
         };

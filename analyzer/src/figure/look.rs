@@ -16,6 +16,8 @@ pub(super) struct Look {
     /// Of the markers; `None` where the line has none.
     pub(super) radius: Option<f64>,
     pub(super) legend: &'static str,
+    /// Style of the markers.
+    pub(super) marker: &'static str,
 }
 
 pub(super) fn look(kind: SeriesKind) -> Look {
@@ -25,24 +27,28 @@ pub(super) fn look(kind: SeriesKind) -> Look {
             style: "stroke=\"#0072b2\" stroke-width=\"1.6\" stroke-linejoin=\"round\"",
             radius: Some(1.7),
             legend: "pooled, with trace bootstrap",
+            marker: "fill=\"#0072b2\"",
         },
         SeriesKind::Within => Look {
             colour: "#009e73",
             style: "stroke=\"#009e73\" stroke-width=\"1.1\" stroke-dasharray=\"4 2\"",
             radius: None,
             legend: "within traces",
+            marker: "fill=\"none\"",
         },
         SeriesKind::RandomWeights => Look {
             colour: "#595959",
             style: "stroke=\"#595959\" stroke-width=\"0.9\" stroke-dasharray=\"0.9 1.9\"",
             radius: None,
             legend: "random weights, pooled",
+            marker: "fill=\"none\"",
         },
         SeriesKind::Reference => Look {
             colour: "#d55e00",
             style: "stroke=\"#d55e00\" stroke-width=\"1.0\"",
             radius: Some(1.3),
             legend: "published",
+            marker: "fill=\"#ffffff\" stroke=\"#d55e00\" stroke-width=\"0.8\"",
         },
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn draw_panel(drawing: &mut Drawing, plot: &Plot, panel: &Panel, fram
             Length(frame.top),
             Length(to - from)
         ));
-        drawing.text(((from + to) / 2.0, frame.top + 9.0), LABEL, Anchor::Middle, GREY, band.name);
+        drawing.text((f64::midpoint(from, to), frame.top + 9.0), LABEL, Anchor::Middle, GREY, band.name);
     }
     for (value, text) in frame.rho.ticks() {
         let y = frame.y(value);
@@ -113,22 +113,23 @@ fn draw_series(drawing: &mut Drawing, series: &Series, frame: &Frame) {
             drawing.polyline(class, &points, look.style);
         }
     }
-    // A layer between two gaps shows as a dot even on a line without markers; all other dots of such a line are unseen.
-    for point in &series.points {
-        let (Some((x, y)), Some(rho)) = (frame.at(point), point.rho) else { continue };
-        let (fill, radius) = match look.radius {
-            Some(radius) => (look.colour, radius),
-            None if series.points.len() == 1 => (look.colour, 1.2),
-            None => ("none", 1.2),
+    // Markers carry the tooltips, so a line without any has unseen ones; a layer between two gaps is seen in any case.
+    for run in series.points.chunk_by(|a, b| a.rho.is_some() == b.rho.is_some()) {
+        let marker = match look.radius {
+            None if run.len() == 1 => format!("r=\"1.2\" fill=\"{}\"", look.colour),
+            radius => format!("r=\"{}\" {}", radius.unwrap_or(1.2), look.marker),
         };
-        let interval = point.interval.map_or_else(String::new, |(lo, hi)| format!(" [{lo:.3}, {hi:.3}]"));
-        drawing.push(format_args!(
-            "<circle class=\"{class}\" data-layer=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{radius}\" fill=\"{fill}\">\
-             <title>layer {}: {rho:.3}{interval}</title></circle>",
-            point.layer,
-            Length(x),
-            Length(y),
-            point.layer
-        ));
+        for point in run {
+            let (Some((x, y)), Some(rho)) = (frame.at(point), point.rho) else { continue };
+            let interval = point.interval.map_or_else(String::new, |(lo, hi)| format!(" [{lo:.3}, {hi:.3}]"));
+            drawing.push(format_args!(
+                "<circle class=\"{class}\" data-layer=\"{}\" cx=\"{}\" cy=\"{}\" {marker}>\
+                 <title>layer {}: {rho:.3}{interval}</title></circle>",
+                point.layer,
+                Length(x),
+                Length(y),
+                point.layer
+            ));
+        }
     }
 }

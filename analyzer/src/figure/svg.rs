@@ -24,7 +24,10 @@ const LEGEND_LINE: f64 = 13.0;
 const CAPTION_LINE: f64 = 9.6;
 
 /// Mean width of a letter over the font size; a little more than it is, so that nothing overlaps.
-const LETTER: f64 = 0.55;
+const LETTER: f64 = 0.52;
+
+/// Entries of a line of the legend.
+const LEGEND_COLUMNS: usize = 2;
 
 /// Draws the figure. Equal plots give equal bytes.
 pub fn svg(plot: &Plot) -> String {
@@ -68,20 +71,17 @@ fn values(panel: &Panel) -> impl Iterator<Item = f64> + '_ {
 
 /// The lines that occur, from left to right; returns the lower edge.
 fn legend(drawing: &mut Drawing, plot: &Plot, top: f64) -> f64 {
-    let (mut x, mut y) = (LEFT, top + 8.0);
-    for kind in SeriesKind::ALL.into_iter().rev() {
-        if !plot.panels.iter().any(|panel| panel.series.iter().any(|series| series.kind == kind)) {
-            continue;
-        }
+    let occurs = |kind: &SeriesKind| plot.panels.iter().any(|p| p.series.iter().any(|series| series.kind == *kind));
+    let mut y = top + 8.0;
+    for (at, kind) in SeriesKind::ALL.into_iter().rev().filter(occurs).enumerate() {
+        let (row, column) = (at / LEGEND_COLUMNS, at % LEGEND_COLUMNS);
+        let x = LEFT + column as f64 * (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
+        y = top + 8.0 + row as f64 * LEGEND_LINE;
         let look = look(kind);
         let text = match (&plot.reference, kind) {
             (Some(name), SeriesKind::Reference) => format!("{} ({})", look.legend, shortened(name)),
             _ => look.legend.to_owned(),
         };
-        let width = 24.0 + text.chars().count() as f64 * LABEL * LETTER + 10.0;
-        if x > LEFT && x + width > WIDTH - RIGHT {
-            (x, y) = (LEFT, y + LEGEND_LINE);
-        }
         let middle = y - 2.8;
         if kind == SeriesKind::Pooled {
             drawing.push(format_args!(
@@ -93,13 +93,12 @@ fn legend(drawing: &mut Drawing, plot: &Plot, top: f64) -> f64 {
         drawing.line((x, middle), (x + 20.0, middle), look.style);
         if let Some(radius) = look.radius {
             drawing.push(format_args!(
-                "<circle cx=\"{:.2}\" cy=\"{middle:.2}\" r=\"{radius}\" fill=\"{}\"/>",
+                "<circle cx=\"{:.2}\" cy=\"{middle:.2}\" r=\"{radius}\" {}/>",
                 x + 10.0,
-                look.colour
+                look.marker
             ));
         }
         drawing.text((x + 24.0, y), LABEL, Anchor::Start, INK, &text);
-        x += width;
     }
     y + 4.0
 }

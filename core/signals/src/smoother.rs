@@ -12,7 +12,7 @@
 //!
 //! # References
 //!
-//! EpiKV (arXiv 2606.26472), section 3 (mean and average), section 4 (z-score).
+//! `EpiKV` (arXiv 2606.26472), section 3 (mean and average), section 4 (z-score).
 
 use epikv_stats::{Ema, EmaInit, Rolling, RollingSpec};
 
