@@ -164,9 +164,18 @@ mod tests {
         let names: Vec<_> = whole.columns.iter().map(|c| (c.signal, c.layer)).collect();
         assert_eq!(
             names,
-            [("hs_l2", Some(0)), ("hs_l2", Some(1)), ("hs_l2", Some(2)), ("hs_l2", Some(3)), ("epikv", None)]
+            [
+                ("hs_l2", Some(0)),
+                ("hs_l2", Some(1)),
+                ("hs_l2", Some(2)),
+                ("hs_l2", Some(3)),
+                ("epikv", None),
+                ("epikv_raw", None),
+                ("kv_key", None)
+            ]
         );
-        assert!(whole.columns.iter().all(|c| c.values.len() == 80 && c.values[0].is_none()));
+        // Steps need a predecessor, keys do not.
+        assert!(whole.columns.iter().all(|c| c.values.len() == 80 && c.values[0].is_some() == (c.signal == "kv_key")));
         assert!(whole.columns.iter().all(|c| c.values[1..].iter().all(Option::is_some)));
         for chunk in [1, 7, 20, 33] {
             assert_eq!(recorded(chunk, WindowFrom::Decode), whole, "chunks of {chunk}");
