@@ -27,7 +27,7 @@ use crate::scores::Scores;
 const LOGITS: f64 = 3e-4;
 const HIDDEN_SCORE: f64 = 1e-4;
 const KEY_SCORE: f64 = 1e-5;
-/// The reference gives 5e-6 for a probability; a sum of 160 rows of them carries a little more (largest seen: 6.5e-6).
+/// The reference gives 5e-6 for a probability; a sum of up to 160 of them carries a little more.
 const ATTENTION_SUM: f64 = 1e-5;
 const RESIDUAL_STEP: f64 = 1e-4;
 
