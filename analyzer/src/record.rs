@@ -165,8 +165,10 @@ mod tests {
         let whole = recorded(512, WindowFrom::Decode);
         let names: Vec<_> = whole.columns.iter().map(|c| (c.signal, c.layer)).collect();
         let per_layer = |signal| (0..4).map(move |layer| (signal, Some(layer)));
-        let all = ["hs_l2", "kv_key_var", "kv_val_var"].into_iter().flat_map(per_layer).chain([("epikv", None)]);
-        assert_eq!(names, all.collect::<Vec<_>>());
+        let of_layers = ["hs_l2", "kv_key_var", "kv_val_var"].into_iter().flat_map(per_layer);
+        let of_model = ["epikv", "epikv_raw", "kv_key"].map(|signal| (signal, None));
+        assert_eq!(names, of_layers.chain(of_model).collect::<Vec<_>>());
+        // Steps need a predecessor, keys and values do not.
         let needs_none = |c: &Column| c.signal.starts_with("kv_");
         assert!(whole.columns.iter().all(|c| c.values.len() == 80 && c.values[0].is_some() == needs_none(c)));
         assert!(whole.columns.iter().all(|c| c.values[1..].iter().all(Option::is_some)));

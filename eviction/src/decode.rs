@@ -103,7 +103,7 @@ pub fn decode(decoder: &Decoder, policy: &Policy, limits: Limits, generation: &G
     decoded.ok_or(Error::OtherPrompt { n_prompt: generation.prompt.len(), limits_for: limits.n_prompt() })
 }
 
-/// Generates for all jobs under a policy, up to `batch` together; `done` gets each, by its index, as it ends.
+/// Generates for all jobs under a policy, up to `batch` in one pass; `done` gets each, by its index, as it ends.
 ///
 /// What a generation gives depends on its job alone, not on batch, order or threads.
 ///
@@ -124,18 +124,23 @@ pub fn decode_all(
     }
     let plan = if policy.evicts() { policy.score.plan(decoder.config().n_layers)? } else { ProbePlan::default() };
     let next = AtomicUsize::new(0);
-    let sessions = n_sessions(decoder, jobs.len(), batch);
-    let run = |session: usize| {
-        // The rows of a batch, dealt out evenly.
-        let rows = batch.max(1) / sessions + usize::from(session < batch.max(1) % sessions);
-        Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() }.run(rows, done)
+    let sessions = n_sessions(decoder, jobs.len());
+    let run = || {
+        let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() };
+        worker.run(batch.max(1), done)
     };
     let run = &run;
+    let alone = || match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+        // Inside a pool of one thread nothing is handed to another, which at these sizes would cost more than it saves.
+        Ok(pool) => pool.install(run),
+        Err(_) => run(),
+    };
+    let alone = &alone;
     let ledgers = if sessions == 1 {
-        vec![run(0)]
+        vec![run()]
     } else {
         std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..sessions).map(|session| scope.spawn(move || run(session))).collect();
+            let handles: Vec<_> = (0..sessions).map(|_| scope.spawn(alone)).collect();
             handles.into_iter().map(|handle| handle.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
         })
     };
@@ -146,11 +151,11 @@ pub fn decode_all(
 }
 
 /// Sessions that run side by side: one, or for a small model one a thread.
-fn n_sessions(decoder: &Decoder, n_jobs: usize, batch: usize) -> usize {
+fn n_sessions(decoder: &Decoder, n_jobs: usize) -> usize {
     if decoder.bytes() > SMALL_MODEL_BYTES || !decoder.device().is_cpu() {
         return 1;
     }
-    rayon::current_num_threads().min(n_jobs).min(batch).max(1)
+    rayon::current_num_threads().min(n_jobs).max(1)
 }
 
 /// One session and the generations that it has under way.

@@ -133,7 +133,13 @@ pub enum Error {
     Signals(#[from] epikv_signals::Error),
     /// A problem could not become a prompt, or a generation a graded answer.
     #[error(transparent)]
-    Tasks(#[from] epikv_tasks::Error),
+    Tasks(Box<epikv_tasks::Error>),
+}
+
+impl From<epikv_tasks::Error> for Error {
+    fn from(error: epikv_tasks::Error) -> Self {
+        Self::Tasks(Box::new(error))
+    }
 }
 
 impl Error {

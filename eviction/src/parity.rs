@@ -27,8 +27,8 @@ use crate::scores::Scores;
 const LOGITS: f64 = 3e-4;
 const HIDDEN_SCORE: f64 = 1e-4;
 const KEY_SCORE: f64 = 1e-5;
-/// Of a probability; of a sum of many, in parts of it.
-const ATTENTION_SUM: f64 = 5e-6;
+/// The reference gives 5e-6 for a probability; a sum of up to 160 of them carries a little more.
+const ATTENTION_SUM: f64 = 1e-5;
 const RESIDUAL_STEP: f64 = 1e-4;
 
 const STREAM: RandomStream = RandomStream { seed: 0, problem: 0, sample: 0 };
@@ -157,7 +157,7 @@ fn replay(decoder: &Decoder, prompt: &[u32], run: &Value) {
                 let held: Vec<u32> = run_of.cache.sets()[0].positions().map(|pos| pos.0).collect();
                 assert_eq!(held, ids(&sums["positions"]), "{}", what("kept set"));
                 for (got, want) in own.of(0).iter().zip(sums["values"].as_array().expect("values")) {
-                    near(f64::from(*got), want, ATTENTION_SUM * number(want).max(1.0), &what("sum"));
+                    near(f64::from(*got), want, ATTENTION_SUM, &what("sum"));
                 }
             }
         }

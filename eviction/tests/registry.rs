@@ -150,7 +150,7 @@ fn batch_and_threads_change_no_bit() {
             let results = Mutex::new(vec![None; jobs.len()]);
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             let done = |job: usize, decoded: Decoded| results.lock().expect("no panic")[job] = Some(timeless(&decoded));
-            pool.install(|| decode_all(&decoder, &policy, &jobs, batch, &done)).expect("generations");
+            pool.install(|| decode_all(&decoder, &policy, &jobs, batch, &done).map(drop).expect("generations"));
             results.into_inner().expect("no panic")
         };
         let one = all(1, 1);

@@ -5,11 +5,11 @@ use epikv_kernels::attention::AttentionShape;
 
 use crate::attention::attention;
 use crate::batch::RowInput;
-use crate::cache::{Capacity, RowCache, Scope};
+use crate::cache::{Capacity, RowCache, Scope, Slot};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::linear::{Linear, WeightFormat};
-use crate::ops::{gated, rms_norm, rotate, with_f32};
+use crate::ops::{columns, gated, kernels_apply, rms_norm, rotate, with_f32};
 use crate::rope::Rope;
 use crate::source::{TensorSource, check};
 use crate::taps::{ProbePlan, TapPoint, Taps};
@@ -153,9 +153,7 @@ impl Decoder {
             let (q, k, v) = self.project(block, &normed, &cos, &sin, |point, value| {
                 taps.record(plan, point(layer), value, &lengths, caches)
             })?;
-            for ((cache, slots), (first, n)) in caches.iter().zip(&slots).zip(offsets(&lengths)) {
-                cache.write(layer, &k.narrow(0, first, n)?, &v.narrow(0, first, n)?, slots)?;
-            }
+            write(layer, &k, &v, caches, &slots, &lengths)?;
             let (mixed, seen) = attention(&q, &lengths, caches, layer, self.attention_shape(), plan.observe(layer))?;
             if plan.observe(layer).any() {
                 taps.observed(layer, seen);
@@ -196,7 +194,7 @@ impl Decoder {
         let t = x.dim(0)?;
         let all = block.qkv.forward(x)?; // [T, (H + 2 H_kv) D]
         let part = |first: usize, heads: usize| -> Result<Tensor> {
-            Ok(all.narrow(1, first * d, heads * d)?.contiguous()?.reshape((t, heads, d))?)
+            Ok(columns(&all, first * d, heads * d)?.reshape((t, heads, d))?)
         };
         let normed = |x: Tensor, weight: &Option<Tensor>| match weight {
             Some(w) => rms_norm(&x, w, self.config.rms_norm_eps),
@@ -249,6 +247,34 @@ fn check_tied(source: &dyn TensorSource, embedding: &Tensor) -> Result<()> {
         expected: "false, since lm_head.weight differs from the embedding".to_owned(),
         got: "true".to_owned(),
     })
+}
+
+/// Appends the packed keys and values of a layer to the cache of each row, in the slots reserved for them.
+fn write(
+    layer: usize,
+    k: &Tensor,
+    v: &Tensor,
+    caches: &[&mut RowCache],
+    slots: &[Vec<Vec<Slot>>],
+    lengths: &[usize],
+) -> Result<()> {
+    let rows = caches.iter().zip(slots).zip(offsets(lengths));
+    if !kernels_apply(k) {
+        for ((cache, slots), (first, n)) in rows {
+            cache.write(layer, &k.narrow(0, first, n)?, &v.narrow(0, first, n)?, slots)?;
+        }
+        return Ok(());
+    }
+    with_f32(k, |k| {
+        with_f32(v, |v| -> Result<()> {
+            let width = k.len() / lengths.iter().sum::<usize>();
+            for ((cache, slots), (first, n)) in rows {
+                let own = first * width..(first + n) * width;
+                cache.write_slices(layer, &k[own.clone()], &v[own], slots)?;
+            }
+            Ok(())
+        })
+    })??
 }
 
 /// First token and number of tokens of each row.

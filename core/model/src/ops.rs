@@ -35,6 +35,17 @@ pub(crate) fn kernels_apply(tensor: &Tensor) -> bool {
     tensor.device().is_cpu() && tensor.dtype() == DType::F32
 }
 
+/// Some columns of a matrix `[T, N]`, `[T, n]` without gaps.
+pub(crate) fn columns(x: &Tensor, first: usize, n: usize) -> Result<Tensor> {
+    if !kernels_apply(x) {
+        return Ok(x.narrow(1, first, n)?.contiguous()?);
+    }
+    let (rows, all) = x.dims2()?;
+    let mut out = Vec::with_capacity(rows * n);
+    with_f32(x, |x| x.chunks_exact(all).for_each(|row| out.extend_from_slice(&row[first..first + n])))?;
+    from_rows(out, &[rows, n])
+}
+
 /// Root-mean-square norm over the last axis.
 pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     if !kernels_apply(x) {

@@ -62,24 +62,35 @@ impl AttentionSum {
         if prompt && self.rows == AttentionRows::Decode {
             return Ok(());
         }
+        // What a pass adds to a kept set is summed apart and added once: small numbers first, so that little is rounded.
+        let mut fresh = Vec::new();
         for layer in 0..self.n_layers {
             let heads = chunk.attention(layer).unwrap_or_default();
             for (head, seen) in heads.iter().enumerate() {
-                let (set, sharing) = match cache.scope() {
-                    Scope::Global => (0, self.n_layers * heads.len()),
-                    Scope::PerLayer => (layer, heads.len()),
-                    Scope::PerHead => (layer * heads.len() + head, 1),
+                let (set, sharing, last) = match cache.scope() {
+                    Scope::Global => {
+                        (0, self.n_layers * heads.len(), layer + 1 == self.n_layers && head + 1 == heads.len())
+                    }
+                    Scope::PerLayer => (layer, heads.len(), head + 1 == heads.len()),
+                    Scope::PerHead => (layer * heads.len() + head, 1, true),
                 };
                 let sums = &mut self.sums[set];
                 let group = seen.column_sum.len() / sums.len().max(1);
                 if group == 0 || group * sums.len() != seen.column_sum.len() {
                     return Err(Error::AttentionShape { layer, expected: sums.len(), got: seen.column_sum.len() });
                 }
-                let factor = 1.0 / (group * sharing) as f32;
+                fresh.resize(sums.len(), 0.0);
                 for of_query_head in seen.column_sum.chunks_exact(sums.len()) {
-                    for (sum, &weight) in sums.iter_mut().zip(of_query_head) {
+                    for (sum, &weight) in fresh.iter_mut().zip(of_query_head) {
+                        *sum += weight;
+                    }
+                }
+                if last {
+                    let factor = 1.0 / (group * sharing) as f32;
+                    for (sum, &weight) in sums.iter_mut().zip(&fresh) {
                         *sum += factor * weight;
                     }
+                    fresh.clear();
                 }
             }
             if heads.is_empty() {
@@ -91,7 +102,7 @@ impl AttentionSum {
 
     /// The sums of a kept set, in order of positions.
     pub fn of(&self, set: usize) -> &[f32] {
-        &self.sums[set]
+        self.sums.get(set).map_or(&[], Vec::as_slice)
     }
 
     /// Forgets the token at a place in the order of a kept set, which was evicted.

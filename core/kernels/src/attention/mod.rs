@@ -121,11 +121,13 @@ pub fn attend(
     }
     assert_eq!(out.len(), first_token * token_width, "attend: out has the wrong length");
     let target = Disjoint::new(out);
-    let run = |item: &Item| (item.row, item.run(&rows[item.row], shape, observe, target));
+    let run =
+        |scratch: &mut Scratch, item: &Item| (item.row, item.run(&rows[item.row], shape, observe, target, scratch));
     let results: Vec<_> = if work < SERIAL_BELOW || rayon::current_num_threads() == 1 {
-        items.iter().map(run).collect()
+        let mut scratch = Scratch::default();
+        items.iter().map(|item| run(&mut scratch, item)).collect()
     } else {
-        items.par_iter().map(run).collect()
+        items.par_iter().map_init(Scratch::default, run).collect()
     };
     let mut observed: Vec<Vec<HeadObservation>> = rows.iter().map(|_| Vec::new()).collect();
     if observe.any() {
@@ -161,6 +163,15 @@ fn check(row: &AttentionRow<'_>, shape: AttentionShape) -> usize {
     n_tokens
 }
 
+/// Buffers that the items of a thread share, so that a decode step does not ask for memory at every head.
+#[derive(Default)]
+struct Scratch {
+    /// `[queries, keys rounded up]`; what is not written for an item is not read for it either.
+    scores: Vec<f32>,
+    /// `[queries, D]`.
+    sums: Vec<f32>,
+}
+
 /// Some tokens of one row for one KV head and its query heads.
 struct Item {
     row: usize,
@@ -171,7 +182,14 @@ struct Item {
 }
 
 impl Item {
-    fn run(&self, row: &AttentionRow<'_>, shape: AttentionShape, observe: Observe, out: Disjoint) -> HeadObservation {
+    fn run(
+        &self,
+        row: &AttentionRow<'_>,
+        shape: AttentionShape,
+        observe: Observe,
+        out: Disjoint,
+        scratch: &mut Scratch,
+    ) -> HeadObservation {
         let (d, group) = (shape.head_dim, shape.n_heads / shape.n_kv_heads);
         let segments = &row.heads[self.head];
         let n_keys = keys(segments);
@@ -187,45 +205,47 @@ impl Item {
         // Queries of a block, token-major: (token, query head of the group).
         for from in self.tokens.clone().step_by(TOKEN_BLOCK) {
             let tokens = from..self.tokens.end.min(from + TOKEN_BLOCK);
-            let queries: Vec<&[f32]> = tokens
-                .clone()
-                .flat_map(|t| (0..group).map(move |g| (t * shape.n_heads + self.head * group + g) * d))
-                .map(|at| &row.q[at..at + d])
-                .collect();
-            let visible: Vec<usize> =
-                tokens.clone().flat_map(|t| std::iter::repeat_n(n_keys - (self.n_tokens - 1 - t), group)).collect();
-            let most = visible[visible.len() - 1];
+            let n_queries = tokens.len() * group;
+            let query = |i: usize| {
+                let at = ((tokens.start + i / group) * shape.n_heads + self.head * group + i % group) * d;
+                &row.q[at..at + d]
+            };
+            let visible = |i: usize| n_keys - (self.n_tokens - 1 - (tokens.start + i / group));
+            let most = visible(n_queries - 1);
             let stride = most.next_multiple_of(KEY_TILE);
-            let mut scores = vec![0.0_f32; queries.len() * stride];
+            let Scratch { scores, sums } = &mut *scratch;
+            scores.resize(n_queries * stride, 0.0);
             for key in (0..most).step_by(KEY_TILE) {
                 // Past the end the last key is repeated; those scores are never read.
                 let tile: [&[f32]; KEY_TILE] = std::array::from_fn(|i| {
                     let (segment, at) = place((key + i).min(most - 1));
                     &segment.k[at..at + d]
                 });
-                for (i, q) in queries.iter().enumerate() {
-                    if visible[i] > key {
+                for i in 0..n_queries {
+                    if visible(i) > key {
                         let s = &mut scores[i * stride + key..][..KEY_TILE];
-                        score_tile(q, &tile, shape.scale, s);
+                        score_tile(query(i), &tile, shape.scale, s);
                     }
                 }
             }
-            for (i, &n) in visible.iter().enumerate() {
-                let p = &mut scores[i * stride..][..n];
+            for i in 0..n_queries {
+                let p = &mut scores[i * stride..][..visible(i)];
                 softmax(p);
                 observation.see(tokens.start + i / group, i % group, p);
             }
-            let mut sums = vec![0.0_f32; queries.len() * d];
+            sums.clear();
+            sums.resize(n_queries * d, 0.0);
+            let mut tile: [&[f32]; VALUE_TILE] = [&[]; VALUE_TILE];
             for key in (0..most).step_by(VALUE_TILE) {
-                let tile: Vec<&[f32]> = (key..most.min(key + VALUE_TILE))
-                    .map(|j| {
-                        let (segment, at) = place(j);
-                        &segment.v[at..at + d]
-                    })
-                    .collect();
-                for (i, &n) in visible.iter().enumerate() {
+                let in_tile = VALUE_TILE.min(most - key);
+                for (j, value) in tile[..in_tile].iter_mut().enumerate() {
+                    let (segment, at) = place(key + j);
+                    *value = &segment.v[at..at + d];
+                }
+                for i in 0..n_queries {
+                    let n = visible(i);
                     if n > key {
-                        let take = tile.len().min(n - key);
+                        let take = in_tile.min(n - key);
                         add_weighted(&scores[i * stride + key..][..take], &tile[..take], &mut sums[i * d..][..d]);
                     }
                 }

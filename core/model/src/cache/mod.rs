@@ -241,14 +241,11 @@ impl RowCache {
 
     /// Writes new keys and values of a layer, `[T, H_kv, D]`, into reserved slots.
     pub(crate) fn write(&self, layer: usize, k: &Tensor, v: &Tensor, slots: &[Vec<Slot>]) -> Result<()> {
+        if kernels_apply(k) && kernels_apply(v) {
+            return with_f32(k, |k| with_f32(v, |v| self.write_slices(layer, k, v, slots)))??;
+        }
         let (stored_k, stored_v) = &self.layers[layer];
         for (stored, new) in [(stored_k, k), (stored_v, v)] {
-            if kernels_apply(stored) && kernels_apply(new) {
-                let sets: Vec<&[Slot]> =
-                    (0..self.n_kv_heads).map(|head| slots[self.set_index(layer, head)].as_slice()).collect();
-                with_f32(new, |new| stored.inplace_op1(&WriteSlots { new, slots: &sets }))??;
-                continue;
-            }
             let new = new.transpose(0, 1)?.contiguous()?;
             match self.scope {
                 Scope::Global | Scope::PerLayer => write_runs(stored, &new, &slots[self.set_index(layer, 0)])?,
@@ -259,6 +256,15 @@ impl RowCache {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The same from plain slices, for a cache on the CPU.
+    pub(crate) fn write_slices(&self, layer: usize, k: &[f32], v: &[f32], slots: &[Vec<Slot>]) -> Result<()> {
+        let (stored_k, stored_v) = &self.layers[layer];
+        for (stored, new) in [(stored_k, k), (stored_v, v)] {
+            stored.inplace_op1(&WriteSlots { new, slots, set: |head| self.set_index(layer, head) })?;
         }
         Ok(())
     }
@@ -299,13 +305,15 @@ impl RowCache {
 }
 
 /// Copies `new` `[T, H, D]` into slots of `[H, capacity, D]` on the CPU, in one pass.
-struct WriteSlots<'a> {
+struct WriteSlots<'a, F> {
     new: &'a [f32],
-    /// Slots of the `T` tokens, by head.
-    slots: &'a [&'a [Slot]],
+    /// Slots of the `T` tokens, by kept set.
+    slots: &'a [Vec<Slot>],
+    /// The kept set of a head.
+    set: F,
 }
 
-impl InplaceOp1 for WriteSlots<'_> {
+impl<F: Fn(usize) -> usize> InplaceOp1 for WriteSlots<'_, F> {
     fn name(&self) -> &'static str {
         "write-slots"
     }
@@ -313,8 +321,8 @@ impl InplaceOp1 for WriteSlots<'_> {
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
         let (heads, capacity, d) = layout.shape().dims3()?;
         let CpuStorage::F32(all) = storage else { candle_core::bail!("write-slots: expected f32") };
-        for (head, slots) in self.slots.iter().enumerate() {
-            for (token, slot) in slots.iter().enumerate() {
+        for head in 0..heads {
+            for (token, slot) in self.slots[(self.set)(head)].iter().enumerate() {
                 let (from, to) = ((token * heads + head) * d, layout.start_offset() + (head * capacity + slot.0) * d);
                 all[to..to + d].copy_from_slice(&self.new[from..from + d]);
             }
