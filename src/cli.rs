@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Policies(PoliciesArgs),
     /// Run everything on the built-in model and problems, in one folder.
     Demo(DemoArgs),
+    /// List the claims of the papers, and what the files of a run say about them.
+    Claims(ClaimsArgs),
     /// Describe the record files.
     Schema(SchemaArgs),
     /// List the signals that can be recorded.
@@ -54,8 +56,8 @@ pub(crate) enum Command {
 /// Flags of every command that runs a model.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ModelArgs {
-    /// `random:SEED[,layers=4,heads=4,kv_heads=2,..]`, a folder with config.json, or a .gguf file.
-    #[arg(long, default_value = "random:0", value_name = "M")]
+    /// `tiny`, `random:SEED[,layers=4,heads=4,kv_heads=2,..]`, a folder with config.json, or a .gguf file.
+    #[arg(long, default_value = "tiny", value_name = "M")]
     pub(crate) model: ModelRef,
     /// How weights are held.
     #[arg(long, value_enum, default_value_t = Weights::F32)]
@@ -417,6 +419,17 @@ pub(crate) struct DemoArgs {
 /// `epikv signals`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignalsArgs {
+    /// JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `epikv claims`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClaimsArgs {
+    /// A folder of results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run: Option<PathBuf>,
     /// JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,94 +1,166 @@
-//! `epikv demo`: the whole flow on what the binary carries, with a check of itself at the end.
+//! `epikv demo`: the whole flow on the embedded model, in one folder, with a check of itself at the end.
 //!
-//! For now the model is a seeded random one. It writes no boxed answers, so what is labelled is whether the *text* after
-//! the boundary changes (`--answer text`): that exercises every step and says nothing about reasoning.
+//! Each step is the command that a user would type, so what the demo shows is what the commands do.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use epikv_labeler::{AnswerKind, Config, Labels, Settings, Summary};
-use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Manifest, Trace, read_table};
+use epikv_schemas::{EvictionRun, LabelToken, LabelTrace, LabelWindow, Manifest, Record, Trace, fs, read_table};
+use epikv_tasks::problem::write_problems;
+use epikv_tasks::tiny::Level;
+use serde_json::json;
 
 use crate::cli::{Cli, Command, DemoArgs};
 use crate::output::{Done, RunFolder};
-use crate::{label, setup, trace};
+use crate::{correlate, evict, label, problems, trace};
 
-/// Small problems of our own, with answers.
-const PROBLEMS: &str = include_str!("../data/demo-problems.jsonl");
+/// Problems, drawn with this seed.
+const N_PROBLEMS: usize = 20;
+const SEED: u64 = 2026;
 
-/// New tokens of a demo trace and of a demo regeneration: the tail of a trace without tags is its last 64 tokens.
-const TRACE_TOKENS: &str = "192";
-const ANSWER_TOKENS: usize = 48;
+const POLICIES: &str = "full,window,streaming-llm-absolute,random,h2o,kv-key,epikv,epikv-raw,oracle-labels";
+const BUDGETS: &str = "prompt+25%,prompt+50%";
+
+/// New tokens of a trace at most; the longest solution has about 450.
+const MAX_NEW: &str = "600";
+/// New tokens of a regenerated answer at most; a right one has about 25.
+const ANSWER_TOKENS: &str = "64";
+
+/// Known needs must be recovered with at least this area under the ROC curve.
+const LEAST_AUC: f64 = 0.9;
+
+/// Where the reports of all steps go in the end.
+const REPORT: &str = "report.md";
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
-    let out = &args.out;
+    let (out, started) = (&args.out, Instant::now());
     if out.exists() && !out.join("manifest.jsonl").exists() && out.read_dir()?.next().is_some() {
         bail!("{}: expected a new folder or one of an earlier demo, got a folder of something else", out.display());
     }
-    epikv_schemas::fs::create_folder(out)?;
-    let problems = out.join("problems.jsonl");
-    epikv_schemas::fs::write_atomic(&problems, PROBLEMS.as_bytes())?;
-    let traces = out.join("traces.parquet");
-    let mut typed: Vec<std::ffi::OsString> = vec!["epikv".into(), "trace".into(), "--fresh".into()];
-    typed.extend(["--max-new".into(), TRACE_TOKENS.into(), "--problems".into(), problems.into()]);
-    typed.extend(["--out".into(), traces.clone().into()]);
-    typed.extend(args.threads.iter().flat_map(|n| ["--threads".into(), n.to_string().into()]));
-    typed.extend(args.quiet.then(|| "--quiet".into()));
-    let Command::Trace(trace_args) = Cli::try_parse_from(typed)?.command else { unreachable!("a trace command") };
-    trace::run(&trace_args)?;
+    fs::create_folder(out)?;
+    let (problem_file, trace_file) = (out.join("problems.jsonl"), out.join("traces.parquet"));
+    write_problems(&problem_file, &problems::tiny(Level::Default, SEED, N_PROBLEMS))?;
 
-    let model = setup::model(&trace_args.model)?;
-    let (rows, _) = read_table::<Trace>(&traces)?;
-    let settings = Settings {
-        answer: AnswerKind::Text,
-        max_new: ANSWER_TOKENS,
-        threads: rayon::current_num_threads(),
-        ..Settings::default()
+    let step = |name: &str, flags: &[(&str, &Path)], words: &[&str]| -> Result<Command> {
+        writeln!(std::io::stderr(), "\n== {name}")?;
+        let mut typed: Vec<OsString> =
+            vec!["epikv".into(), name.into(), "--model".into(), "tiny".into(), "--fresh".into()];
+        typed.extend(["--batch".into(), N_PROBLEMS.to_string().into()]);
+        typed.extend(args.threads.iter().flat_map(|n| ["--threads".into(), n.to_string().into()]));
+        typed.extend(args.quiet.then(|| "--quiet".into()));
+        typed.extend(flags.iter().flat_map(|(flag, path)| [flag.into(), path.into()]));
+        typed.extend(words.iter().map(OsString::from));
+        Ok(Cli::try_parse_from(typed)?.command)
     };
-    let config = Config::try_from(settings)?;
-    let folder = RunFolder::open(out, &[], true)?;
-    let labels = label::run_labels(&model, &rows, &config, args.quiet)?;
-    label::write(folder, &labels, &model, &config, &traces)?;
-    let summary = Summary::of(&labels, &rows);
-    label::print(&labels, &summary, out)?;
-    let checks = checks(out, &labels)?;
-    let mut err = std::io::stderr();
-    writeln!(err, "\nself-check")?;
-    for (what, good) in &checks {
-        writeln!(err, "  {} {what}", if *good { "ok    " } else { "FAILED" })?;
+    let mut reports = Vec::new();
+    let mut all_done = true;
+    let mut done = |result: Result<Done>| -> Result<()> {
+        all_done &= result? == Done::All;
+        Ok(())
+    };
+    if let Command::Trace(args) =
+        step("trace", &[("--problems", &problem_file), ("--out", &trace_file)], &["--max-new", MAX_NEW])?
+    {
+        done(trace::run(&args))?;
     }
-    writeln!(err, "the random model knows nothing: these labels show that the tool runs, not where answers come from")?;
+    if let Command::Label(args) =
+        step("label", &[("--traces", &trace_file), ("--out", out)], &["--max-new", ANSWER_TOKENS])?
+    {
+        done(label::run(&args))?;
+    }
+    if let Command::Correlate(args) =
+        step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], &[])?
+    {
+        done(correlate::run(&args))?;
+        reports.push(std::fs::read_to_string(out.join(REPORT))?);
+    }
+    let words = ["--policies", POLICIES, "--budgets", BUDGETS, "--max-new", MAX_NEW];
+    if let Command::Evict(args) =
+        step("evict", &[("--problems", &problem_file), ("--labels", out), ("--out", out)], &words)?
+    {
+        done(evict::run(&args))?;
+        reports.push(std::fs::read_to_string(out.join(REPORT))?);
+    }
+    let checks = checks(out)?;
+    let good = checks.iter().all(|check| check.good);
+    let shown: String = checks.iter().map(Check::line).collect();
+    reports.push(format!("# Self-check\n\n{shown}"));
+    let mut folder = RunFolder::open(out, &[REPORT], true)?;
+    folder.note("command", json!("demo"));
+    folder.write_bytes(REPORT, reports.join("\n").as_bytes())?;
+    folder.finish()?;
+
+    let seconds = started.elapsed().as_secs_f64();
+    writeln!(std::io::stderr(), "\nself-check\n{shown}{seconds:.0} seconds -> {}", out.display())?;
     if args.json {
-        let ok = checks.iter().all(|(_, good)| *good);
-        writeln!(std::io::stdout(), "{}", serde_json::json!({ "summary": summary, "checks_ok": ok }))?;
+        let checks: Vec<_> = checks.iter().map(|check| json!({ "what": check.what, "good": check.good })).collect();
+        writeln!(std::io::stdout(), "{}", json!({ "checks": checks, "checks_ok": good, "seconds": seconds }))?;
     }
-    Ok(if checks.iter().all(|(_, good)| *good) { Done::All } else { Done::SomeFailed })
+    Ok(if good && all_done { Done::All } else { Done::SomeFailed })
+}
+
+/// Something that must hold, and the figure that says whether it does.
+struct Check {
+    good: bool,
+    what: &'static str,
+    figure: String,
+}
+
+impl Check {
+    fn line(&self) -> String {
+        format!("- {} {}: {}\n", if self.good { "ok" } else { "FAILED" }, self.what, self.figure)
+    }
 }
 
 /// What must hold of the demo's files.
-fn checks(out: &Path, labels: &Labels) -> Result<Vec<(&'static str, bool)>> {
-    let (windows, _) = read_table::<LabelWindow>(&out.join("label_windows.parquet"))?;
-    let (tokens, _) = read_table::<LabelToken>(&out.join("label_tokens.parquet"))?;
-    let (traces, _) = read_table::<LabelTrace>(&out.join("label_traces.parquet"))?;
-    let tested = tokens.iter().filter(|t| t.tested).count();
-    let reasoning: usize = traces.iter().filter(|t| t.usable).map(|t| t.n_reason as usize).sum();
+fn checks(out: &Path) -> Result<Vec<Check>> {
+    let windows: Vec<LabelWindow> = table(out)?;
+    let tokens: Vec<LabelToken> = table(out)?;
+    let labelled: Vec<LabelTrace> = table(out)?;
+    let traces: Vec<Trace> = table(out)?;
+    let runs: Vec<EvictionRun> = table(out)?;
+    let share = |what, n: usize, of: usize| Check { good: n == of && of > 0, what, figure: format!("{n} of {of}") };
+
+    let tested = tokens.iter().filter(|token| token.tested).count();
+    let reasoning: usize = labelled.iter().filter(|trace| trace.usable).map(|trace| trace.n_reason as usize).sum();
+    let same = labelled.iter().filter(|trace| trace.control_outcome == "same").count();
+    let known = epikv_labeler::Known::of(&windows, &labelled, &traces);
+    let auc = known.and_then(|known| known.auc);
+    let evicting: Vec<&EvictionRun> = runs.iter().filter(|run| run.budget.is_some()).collect();
+    let held = evicting.iter().filter(|run| run.certificate == Some(true)).count();
+    let fired = evicting.iter().filter(|run| run.n_evictions.is_some_and(|n| n > 0)).count();
     let golds = ["42", "7", r"\frac{1}{2}", "025"];
-    let graded = golds.iter().all(|gold| {
+    let graded = golds.iter().filter(|gold| {
         let text = format!(r"so \boxed{{{gold}}}");
         epikv_grader::last_box(&text)
             .is_some_and(|answer| epikv_grader::compare(answer, gold, epikv_grader::Mode::Strict).verdict.is_same())
     });
+    let manifest = Manifest::open(out)?.verify();
     Ok(vec![
-        (
-            "controls reproduce the traces",
-            traces.iter().all(|t| t.control_outcome == "same") && labels.failures.is_empty(),
-        ),
-        ("every reasoning token is covered, no other", tested == reasoning && tested > 0),
-        ("some windows change the continuation", windows.iter().any(|w| w.flipped == Some(true))),
-        ("files are what the manifest lists", Manifest::open(out)?.verify().is_ok()),
-        ("the grader equates its golds with themselves", graded),
+        share("controls reproduce the traces' answers", same, labelled.len()),
+        share("reasoning tokens covered by windows", tested, reasoning),
+        Check {
+            good: auc.is_some_and(|auc| auc >= LEAST_AUC),
+            what: "labels recover what the answers are known to need",
+            figure: auc.map_or("undefined".to_owned(), |auc| format!("AUC {auc:.3}")),
+        },
+        share("generations under a budget that kept it and lost nothing protected", held, evicting.len()),
+        share("generations under a budget that evicted", fired, evicting.len()),
+        share("golds that the grader equates with themselves", graded.count(), golds.len()),
+        Check {
+            good: manifest.is_ok(),
+            what: "files are what the manifest lists",
+            figure: manifest.map_or_else(|error| error.to_string(), |_| "all".to_owned()),
+        },
     ])
+}
+
+fn table<R: Record>(folder: &Path) -> Result<Vec<R>> {
+    let (rows, _) = read_table(&folder.join(format!("{}.parquet", R::table().name)))?;
+    Ok(rows)
 }

@@ -1,5 +1,6 @@
 //! The `epikv` command line. Parsing and printing only: the work is in the library crates.
 
+mod claims;
 mod cli;
 mod config_file;
 mod correlate;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Evict(args) => evict::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Claims(args) => claims::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Signals(args) => signals::run(&args),
     };

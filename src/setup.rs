@@ -1,6 +1,7 @@
 //! What every command does first: threads, logging, the model.
 
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use epikv_model::{Device, Model};
@@ -27,12 +28,17 @@ pub(crate) fn logging(verbose: u8) {
 ///
 /// The tensor library counts the cores anew at each product unless it is told, so it is told.
 pub(crate) fn threads(wanted: Option<u16>) -> Result<usize> {
+    /// The demo runs several commands in one process; the first has fixed it for all.
+    static FIXED: OnceLock<usize> = OnceLock::new();
+    if let Some(n) = FIXED.get() {
+        return Ok(*n);
+    }
     let n = match wanted {
         Some(n) => usize::from(n),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
     rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;
-    Ok(n)
+    Ok(*FIXED.get_or_init(|| n))
 }
 
 /// Opens the model of a command.

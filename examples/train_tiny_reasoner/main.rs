@@ -4,10 +4,13 @@
 //! RAYON_NUM_THREADS=1 cargo run --release --example train_tiny_reasoner -- examples/tiny-reasoner.toml FOLDER
 //! ```
 //!
+//! With `card MODEL_FOLDER` in place of both it prints the measured part of the model's card.
+//!
 //! `FOLDER` gets `state.safetensors` (weights, moments, step), `curve.csv` and, at each evaluation, `model/`, a folder
 //! that every command takes as `--model`. Batch `n` is a function of seed and step alone, so a run that was stopped goes
 //! on exactly where it was; phases that it has not reached yet may be changed meanwhile.
 
+mod card;
 mod recipe;
 
 use std::fs::{self, OpenOptions};
@@ -183,7 +186,12 @@ fn minutes(n: f64) -> Duration {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [recipe, folder] = arguments.as_slice() else { bail!("usage: train_tiny_reasoner RECIPE.toml FOLDER") };
+    let [recipe, folder] = arguments.as_slice() else {
+        bail!("usage: train_tiny_reasoner RECIPE.toml FOLDER | card MODEL_FOLDER")
+    };
+    if recipe == "card" {
+        return card::print(Path::new(folder));
+    }
     let text = fs::read_to_string(recipe).with_context(|| format!("reading {recipe}"))?;
     let recipe: Recipe = toml::from_str(&text).with_context(|| format!("reading {recipe}"))?;
     Run::open(recipe, Path::new(folder).to_owned())?.train()

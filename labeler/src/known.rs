@@ -16,10 +16,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use epikv_schemas::Trace;
+use epikv_schemas::{LabelTrace, LabelWindow, Trace};
 use serde::Serialize;
-
-use crate::label::Labels;
 
 /// Values with the same number of mentions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -55,11 +53,11 @@ pub struct Known {
 
 impl Known {
     /// Compares the windows of usable traces with the traces' known needs; `None` where no usable trace has any.
-    pub fn of(labels: &Labels, traces: &[Trace]) -> Option<Self> {
-        let usable = labels.traces.iter().filter(|t| t.usable);
+    pub fn of(windows: &[LabelWindow], labelled: &[LabelTrace], traces: &[Trace]) -> Option<Self> {
+        let usable = labelled.iter().filter(|t| t.usable);
         let mut decided: BTreeMap<&str, Vec<(Range<usize>, bool)>> =
             usable.map(|trace| (trace.trace_id.as_str(), Vec::new())).collect();
-        for window in &labels.windows {
+        for window in windows {
             if let (Some(windows), Some(flipped)) = (decided.get_mut(window.trace_id.as_str()), window.flipped) {
                 windows.push((window.start as usize..window.end as usize, flipped));
             }

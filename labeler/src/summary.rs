@@ -94,7 +94,7 @@ impl Summary {
             unusable,
             n_windows: outcomes.values().sum(),
             outcomes,
-            known: Known::of(labels, traces),
+            known: Known::of(&labels.windows, &labels.traces, traces),
             important_share: MAPPINGS.iter().map(|(name, flip)| (*name, share(*flip))).collect(),
         }
     }

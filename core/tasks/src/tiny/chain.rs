@@ -1,5 +1,7 @@
 //! The chain of values and the rule that makes it.
 
+use std::collections::BTreeSet;
+
 use super::draws::Draws;
 use super::vocabulary;
 
@@ -9,6 +11,10 @@ const FACTORS: [u8; 3] = [3, 7, 9];
 
 /// Values in a row that are equal, at most.
 const LONGEST_RUN: usize = 2;
+
+/// Different values of a long chain, at least. Two even starts make all values even, for example, and then a hidden value
+/// is guessed right far more often than once in ten times.
+const FEWEST_VALUES: usize = 8;
 
 /// Plus or minus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +73,7 @@ fn draw_rule(draws: &mut Draws) -> Vec<Operation> {
     }
 }
 
-/// A rule, two start values and `n_derived` more, without long constant runs.
+/// A rule, two start values and `n_derived` more, without long constant runs and with many different values.
 pub(super) fn draw_chain(draws: &mut Draws, n_derived: usize) -> (Vec<Operation>, Vec<u8>) {
     loop {
         let rule = draw_rule(draws);
@@ -76,8 +82,9 @@ pub(super) fn draw_chain(draws: &mut Draws, n_derived: usize) -> (Vec<Operation>
             let [.., before, last] = values.as_slice() else { unreachable!("starts with two values") };
             values.push(operation.apply(*before, *last));
         }
-        let n_dull = values[2..].iter().filter(|&&v| v == 0 || v == 5).count();
-        if n_dull * 2 <= n_derived.max(4) && values.chunk_by(|a, b| a == b).all(|run| run.len() <= LONGEST_RUN) {
+        let n_different = values[2..].iter().collect::<BTreeSet<_>>().len();
+        let enough = n_different >= FEWEST_VALUES.min(n_derived.div_ceil(2));
+        if enough && values.chunk_by(|a, b| a == b).all(|run| run.len() <= LONGEST_RUN) {
             return (rule, values);
         }
     }

@@ -10,7 +10,7 @@
 //!
 //! ```text
 //! e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 .
-//! h = f - g = 2 - 7 so h 5 . </think> g + e = 7 + 5 = \boxed{ 2 }
+//! h = f - g = 2 - 7 so h 5 . </think> g 7 + e 5 = 7 + 5 = \boxed{ 2 }
 //! ```
 //!
 //! A query of more than two values folds from the left, one sum at a time. The combined value stands nowhere in the

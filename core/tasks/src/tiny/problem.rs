@@ -12,6 +12,9 @@ const STEP_TOKENS: usize = 13;
 /// Tokens of `wait check e = c + d = 8 + 7 so e 5 . yes .`.
 const CHECK_TOKENS: usize = 17;
 
+/// Steps at the end that a question leaves out.
+const LAST_STEPS: usize = 3;
+
 /// A chain of letters and a question about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TinyProblem {
@@ -52,7 +55,7 @@ impl TinyProblem {
         let mut checked = draws.choose(n_checked, &derived);
         checked.sort_unstable();
         let first_letter = draws.below(N_LETTERS - values.len() + 1);
-        let query = draw_query(&mut draws, &derived, ranges.n_queried, ranges.gap);
+        let query = draw_query(&mut draws, may_be_asked(&derived), ranges.n_queried, ranges.gap);
         let id = format!("tiny-{}-{seed}-{index}", level.name());
         Self { id, level, first_letter, values, rule, checked, query }
     }
@@ -73,6 +76,23 @@ impl TinyProblem {
     /// Reasoning, closing tag, answer and end of sequence.
     pub fn solution(&self) -> Vec<u32> {
         write::solution(self).tokens
+    }
+
+    /// Closing tag, answer and end of sequence.
+    pub fn answer(&self) -> Vec<u32> {
+        write::answer(self)
+    }
+
+    /// `so e 5 .` for each derived value.
+    pub(super) fn statements(&self) -> Vec<u32> {
+        write::statements(self)
+    }
+
+    /// The same chain with another question.
+    pub(super) fn with_query(&self, draws: &mut Draws) -> Self {
+        let derived: Vec<usize> = (2..self.values.len()).collect();
+        let ranges = self.level.ranges();
+        Self { query: draw_query(draws, may_be_asked(&derived), ranges.n_queried, ranges.gap), ..self.clone() }
     }
 
     /// What the box holds.
@@ -107,6 +127,12 @@ impl TinyProblem {
     pub(super) fn operation(&self, index: usize) -> Operation {
         self.rule[(index - 2) % self.rule.len()]
     }
+}
+
+/// Values that a question may name. A window over the last ones hides the end of the reasoning too, and the model then
+/// simply writes it again.
+fn may_be_asked(derived: &[usize]) -> &[usize] {
+    &derived[..derived.len() - LAST_STEPS.min(derived.len() / 5)]
 }
 
 /// Derived values at least `gap` letters apart, in random order; fewer if they do not fit.

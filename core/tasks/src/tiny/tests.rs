@@ -32,7 +32,7 @@ fn the_example_reads_as_documented() {
     assert_eq!(vocabulary::text(&problem.statement()), "c 8 ; d 7 ; + - ; wait f ; h ? g + e - f");
     assert_eq!(
         vocabulary::text(&problem.solution()),
-        r"e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 . h = f - g = 2 - 7 so h 5 . </think> g + e - f = 7 + 5 - 2 = 2 - 2 = \boxed{ 0 } <eos>"
+        r"e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 . h = f - g = 2 - 7 so h 5 . </think> g 7 + e 5 - f 2 = 7 + 5 - 2 = 2 - 2 = \boxed{ 0 } <eos>"
     );
     assert_eq!(problem.gold(), 0);
 }
@@ -132,6 +132,22 @@ fn lessons_weigh_what_follows_the_prompt() {
     assert_eq!(tokens.len(), weights.len());
     assert!(weights[..n_prompt].iter().all(|w| *w == 0.0) && weights[n_prompt..].iter().all(|w| *w > 0.0));
     assert_eq!(weights.last(), Some(&3.0));
+
+    let lesson = lesson::Lesson::from_name("short+queries").unwrap();
+    let (more, more_weights) = lesson.sequence(1, 2, 3.0);
+    assert_eq!((&more[..tokens.len()], &more_weights[..tokens.len()]), (&tokens[..], &weights[..]));
+    let mut weights_left = &more_weights[tokens.len()..];
+    let answers: Vec<_> = more[tokens.len()..].split_inclusive(|id| *id == vocabulary::EOS).collect();
+    assert_eq!(answers.len(), 10);
+    for answer in answers {
+        let weights = weights_left.split_off(..answer.len()).unwrap();
+        let asked = answer.iter().position(|id| *id == vocabulary::EQUALS).unwrap();
+        assert_eq!(answer[0], vocabulary::THINK_END);
+        let is_digit = |id: &u32| (vocabulary::digit(0)..=vocabulary::digit(9)).contains(id);
+        for (at, (id, weight)) in answer.iter().zip(weights).enumerate() {
+            assert_eq!(*weight == 0.0, at < asked && !is_digit(id), "{at} of {}", vocabulary::text(answer));
+        }
+    }
 
     let (tokens, weights) = lesson::Lesson::Repeats.sequence(1, 2, 3.0);
     let period = weights.iter().position(|w| *w > 0.0).unwrap() - 2;

@@ -66,6 +66,11 @@ pub fn digit(value: u8) -> u32 {
     FIRST_DIGIT + u32::from(value)
 }
 
+/// Whether an id is a digit's.
+pub(super) fn is_digit(id: u32) -> bool {
+    (FIRST_DIGIT..FIRST_LETTER).contains(&id)
+}
+
 /// Id of the letter with number `index`.
 pub fn letter(index: usize) -> u32 {
     debug_assert!(index < N_LETTERS, "letters end at Z");

@@ -28,17 +28,17 @@ pub(super) fn statement(problem: &TinyProblem) -> Vec<u32> {
         ids.push(SEMICOLON);
     }
     ids.extend([name(problem.values.len() - 1), QUESTION]);
-    query(problem, 0, &mut ids, name);
+    query(problem, 0, &mut ids, |i| [name(i)]);
     ids
 }
 
 /// The query from term `from` on, each term by `term`.
-fn query(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>, term: impl Fn(usize) -> u32) {
+fn query<const N: usize>(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>, term: impl Fn(usize) -> [u32; N]) {
     for (k, (sign, index)) in problem.query.iter().enumerate().skip(from) {
         if k > 0 {
             ids.push(sign.token());
         }
-        ids.push(term(*index));
+        ids.extend(term(*index));
     }
 }
 
@@ -62,8 +62,34 @@ pub(super) fn solution(problem: &TinyProblem) -> Solution {
             solution.tokens.extend([YES, STOP]);
         }
     }
-    solution.answer(problem);
+    solution.tokens.extend(answer(problem));
     solution
+}
+
+/// `so e 5 .` for each derived value.
+pub(super) fn statements(problem: &TinyProblem) -> Vec<u32> {
+    (2..problem.values.len()).flat_map(|i| [SO, letter(problem.letter(i)), digit(problem.values[i]), STOP]).collect()
+}
+
+/// `</think> p 4 + f 9 - m 1 = 4 + 9 - 1 = 3 - 1 = \boxed{ 2 } <eos>`.
+pub(super) fn answer(problem: &TinyProblem) -> Vec<u32> {
+    let name = |i: usize| letter(problem.letter(i));
+    let value = |i: usize| digit(problem.values[i]);
+    let mut ids = vec![THINK_END];
+    query(problem, 0, &mut ids, |i| [name(i), value(i)]);
+    ids.push(EQUALS);
+    query(problem, 0, &mut ids, |i| [value(i)]);
+    let mut sum = problem.query.first().map_or(0, |(_, i)| problem.values[*i]);
+    for (k, (sign, index)) in problem.query.iter().enumerate().skip(1) {
+        sum = sign.apply(sum, problem.values[*index]);
+        ids.push(EQUALS);
+        if k + 1 < problem.query.len() {
+            ids.push(digit(sum));
+            query(problem, k + 1, &mut ids, |i| [value(i)]);
+        }
+    }
+    ids.extend([BOX_START, digit(sum), BOX_END, EOS]);
+    ids
 }
 
 impl Solution {
@@ -84,25 +110,6 @@ impl Solution {
         self.tokens.extend([value(first), sign, second.map_or(factor, value), SO]);
         self.stated.push((index, self.tokens.len()));
         self.tokens.extend([name(index), value(index), STOP]);
-    }
-
-    /// `</think> p + f - m = 4 + 9 - 1 = 3 - 1 = \boxed{ 2 } <eos>`.
-    fn answer(&mut self, problem: &TinyProblem) {
-        let ids = &mut self.tokens;
-        ids.push(THINK_END);
-        query(problem, 0, ids, |i| letter(problem.letter(i)));
-        ids.push(EQUALS);
-        query(problem, 0, ids, |i| digit(problem.values[i]));
-        let mut sum = problem.query.first().map_or(0, |(_, i)| problem.values[*i]);
-        for (k, (sign, index)) in problem.query.iter().enumerate().skip(1) {
-            sum = sign.apply(sum, problem.values[*index]);
-            ids.push(EQUALS);
-            if k + 1 < problem.query.len() {
-                ids.push(digit(sum));
-                query(problem, k + 1, ids, |i| digit(problem.values[i]));
-            }
-        }
-        ids.extend([BOX_START, digit(sum), BOX_END, EOS]);
     }
 }
 

@@ -1,0 +1,184 @@
+//! The figures that bear on the claims, read from the files of a run.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use anyhow::Result;
+use epikv_schemas::{
+    Correlations, CorrelationsByTrace, EvictionRun, EvictionTiming, LabelTrace, Provenance, Record, read_table,
+};
+use epikv_signals::{REFERENCE_LAYERS, map_layer};
+use epikv_stats::mcnemar::mcnemar;
+use serde::Serialize;
+
+/// A figure in words, and the model that it was measured on.
+#[derive(Debug, Serialize)]
+pub(super) struct Measured {
+    pub(super) model: String,
+    pub(super) lines: Vec<String>,
+}
+
+/// From a run to the lines of a figure; none where the run has not what it takes.
+type Check = fn(&Run) -> Vec<String>;
+
+/// The figures by the names that claims use.
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("band_rho", band_rho),
+    ("position_rho", position_rho),
+    ("epikv_against_raw", |run| run.against("epikv", "epikv-raw")),
+    ("h2o_against_full", |run| run.against("h2o", "full")),
+    ("epikv_against_h2o", |run| run.against("epikv", "h2o")),
+    ("epikv_against_window", |run| run.against("epikv", "window")),
+    ("important_share", important_share),
+    ("time_epikv_h2o", time_epikv_h2o),
+];
+
+/// Layers of the two bands in the reference model.
+const BANDS: [(&str, RangeInclusive<usize>); 2] = [("A (7-13)", 7..=13), ("B (18-25)", 18..=25)];
+
+/// What lies in a folder of results. Tables that are not there are empty.
+#[derive(Debug)]
+pub(super) struct Run {
+    correlations: Vec<Correlations>,
+    by_trace: Vec<CorrelationsByTrace>,
+    labels: Vec<LabelTrace>,
+    runs: Vec<EvictionRun>,
+    timings: Vec<EvictionTiming>,
+    model: String,
+}
+
+impl Run {
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        let mut model = None;
+        let run = Self {
+            correlations: table(folder, &mut model)?,
+            by_trace: table(folder, &mut model)?,
+            labels: table(folder, &mut model)?,
+            runs: table(folder, &mut model)?,
+            timings: table(folder, &mut model)?,
+            model: String::new(),
+        };
+        match model {
+            Some(model) => Ok(Self { model, ..run }),
+            None => anyhow::bail!(
+                "{}: expected correlations.parquet, label_traces.parquet or eviction_runs.parquet, got none of them",
+                folder.display()
+            ),
+        }
+    }
+
+    pub(super) fn measure(&self, check: &str) -> Result<Option<Measured>> {
+        let Some((_, check)) = CHECKS.iter().find(|(name, _)| *name == check) else {
+            anyhow::bail!("claims.toml: unknown check {check:?}")
+        };
+        let lines = check(self);
+        Ok((!lines.is_empty()).then(|| Measured { model: self.model.clone(), lines }))
+    }
+
+    /// Two policies on the same problems, at each budget; `full` has none and meets every budget.
+    fn against(&self, a: &str, b: &str) -> Vec<String> {
+        let mut by_policy: BTreeMap<(&str, Option<&str>), BTreeMap<(&str, i32), bool>> = BTreeMap::new();
+        for run in &self.runs {
+            if let Some(correct) = run.correct {
+                let key = (run.policy.as_str(), run.budget.as_deref());
+                by_policy.entry(key).or_default().insert((&run.problem_id, run.sample), correct);
+            }
+        }
+        let mut lines = Vec::new();
+        for ((_, budget), first) in by_policy.iter().filter(|((policy, _), _)| *policy == a) {
+            let Some(second) = by_policy.get(&(b, *budget)).or_else(|| by_policy.get(&(b, None))) else { continue };
+            let pairs: Vec<_> = first.iter().filter_map(|(key, one)| Some((*one, *second.get(key)?))).collect();
+            let count = |want: (bool, bool)| pairs.iter().filter(|pair| **pair == want).count() as u64;
+            let (both, only_a, only_b) = (count((true, true)), count((true, false)), count((false, true)));
+            let p = mcnemar(only_a, only_b).p_exact;
+            lines.push(format!(
+                "budget {}: {a} {} and {b} {} of {} right, {only_a} only by {a}, {only_b} only by {b}, McNemar exact p {p:.3}{}",
+                budget.unwrap_or("none"),
+                both + only_a,
+                both + only_b,
+                pairs.len(),
+                if p >= 0.05 { " (not distinguishable)" } else { "" }
+            ));
+        }
+        lines
+    }
+}
+
+/// A table of a folder, empty where it is not there; notes the model that made it.
+fn table<R: Record>(folder: &Path, model: &mut Option<String>) -> Result<Vec<R>> {
+    let path = folder.join(format!("{}.parquet", R::table().name));
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let (rows, provenance): (Vec<R>, Provenance) = read_table(&path)?;
+    let id = provenance.get("model").and_then(|made| made["id"].as_str().map(str::to_owned));
+    *model = model.take().or(id).or_else(|| Some("an unnamed model".to_owned()));
+    Ok(rows)
+}
+
+fn band_rho(run: &Run) -> Vec<String> {
+    let rows: Vec<_> = run
+        .correlations
+        .iter()
+        .filter(|row| (row.source.as_str(), row.signal.as_str(), row.smoothing.as_str()) == ("model", "hs_l2", "raw"))
+        .collect();
+    let n_layers = rows.iter().filter_map(|row| row.layer).max().map_or(0, |last| last as usize + 1);
+    let mut lines = Vec::new();
+    for scope in ["pooled", "within"] {
+        for (name, layers) in &BANDS {
+            let mapped: std::collections::BTreeSet<usize> = layers.clone().map(|l| map_layer(l, n_layers)).collect();
+            let of_band = rows
+                .iter()
+                .filter(|row| row.scope == scope && row.layer.is_some_and(|l| mapped.contains(&(l as usize))));
+            let rho: Vec<f64> = of_band.filter_map(|row| row.rho).collect();
+            if let Some(mean) = epikv_stats::moments::mean(&rho) {
+                let positive = rho.iter().filter(|rho| **rho > 0.0).count();
+                lines.push(format!(
+                    "band {name} of {REFERENCE_LAYERS} layers, {scope}: mean rho {mean:+.3}, {positive} of {} layers positive",
+                    rho.len()
+                ));
+            }
+        }
+    }
+    lines
+}
+
+fn position_rho(run: &Run) -> Vec<String> {
+    let of_model = run.by_trace.iter().filter(|row| row.source == "model" && row.signal == "hs_l2");
+    let mut by_smoothing: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for row in of_model {
+        if let Some(rho) = row.rho_pos {
+            by_smoothing.entry(&row.smoothing).or_default().push(rho.abs());
+        }
+    }
+    let line = |(smoothing, rho): (&str, Vec<f64>)| {
+        epikv_stats::moments::mean(&rho)
+            .map(|mean| format!("hs_l2 {smoothing}: mean |rho with position| over layers and traces {mean:.3}"))
+    };
+    by_smoothing.into_iter().filter_map(line).collect()
+}
+
+fn important_share(run: &Run) -> Vec<String> {
+    let shares: Vec<f64> =
+        run.labels.iter().filter(|t| t.usable).filter_map(|t| t.important_share).map(f64::from).collect();
+    let mean = epikv_stats::moments::mean(&shares);
+    mean.map(|mean| format!("mean important share of {} traces {mean:.3}", shares.len())).into_iter().collect()
+}
+
+fn time_epikv_h2o(run: &Run) -> Vec<String> {
+    let mut by_policy: BTreeMap<(&str, Option<&str>), (f64, usize)> = BTreeMap::new();
+    for timing in &run.timings {
+        let sum = by_policy.entry((&timing.policy, timing.budget.as_deref())).or_default();
+        *sum = (sum.0 + timing.decode_s + timing.evict_s, sum.1 + 1);
+    }
+    let ratio = |budget: Option<&str>| {
+        let (epikv, n) = by_policy.get(&("epikv", budget))?;
+        let (h2o, m) = by_policy.get(&("h2o", budget)).filter(|(seconds, _)| *seconds > 0.0)?;
+        let budget = budget.unwrap_or("none");
+        (n == m)
+            .then(|| format!("budget {budget}: decoding took {:.2} times as long with h2o as with epikv", h2o / epikv))
+    };
+    let budgets: std::collections::BTreeSet<Option<&str>> = by_policy.keys().map(|(_, budget)| *budget).collect();
+    budgets.into_iter().filter_map(ratio).collect()
+}

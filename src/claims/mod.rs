@@ -1,0 +1,110 @@
+//! `epikv claims`: what the papers claim, how it is tested, and what the files of a run say about it.
+
+mod measure;
+
+use std::io::Write;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::cli::ClaimsArgs;
+use crate::output::Done;
+use measure::{Measured, Run};
+
+/// The list lies at the root of the repository.
+const CLAIMS: &str = include_str!("../../claims.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claims {
+    claim: Vec<Claim>,
+}
+
+/// A row of the list.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    id: String,
+    source: String,
+    claim: String,
+    command: String,
+    data: String,
+    needs: Needs,
+    check: String,
+}
+
+/// What a verdict needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+enum Needs {
+    /// The weights of DeepSeek-R1-Distill-Llama-8B.
+    #[serde(rename = "r1-8b")]
+    R1Of8B,
+}
+
+impl Needs {
+    fn text(self) -> &'static str {
+        match self {
+            Self::R1Of8B => "needs the 8B weights",
+        }
+    }
+}
+
+fn claims() -> Result<Vec<Claim>> {
+    let claims: Claims = toml::from_str(CLAIMS).context("claims.toml")?;
+    Ok(claims.claim)
+}
+
+/// Prints the list, with the figures of a run beside it where one is given.
+pub(crate) fn run(args: &ClaimsArgs) -> Result<Done> {
+    let run = args.run.as_deref().map(Run::open).transpose()?;
+    let mut rows = Vec::new();
+    for claim in claims()? {
+        let measured = run.as_ref().map(|run| run.measure(&claim.check)).transpose()?.flatten();
+        rows.push((claim, measured));
+    }
+    let mut out = std::io::stdout();
+    if args.json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(claim, measured)| json!({ "claim": claim, "verdict": claim.needs.text(), "measured": measured }))
+            .collect();
+        writeln!(out, "{}", json!({ "claims": rows }))?;
+        return Ok(Done::All);
+    }
+    for (claim, measured) in &rows {
+        writeln!(out, "{}  [{}]\n  {}", claim.id, claim.source, claim.claim)?;
+        writeln!(out, "  verdict: {}\n  data: {}\n  command: {}", claim.needs.text(), claim.data, claim.command)?;
+        if let Some(Measured { model, lines }) = measured {
+            for line in lines {
+                writeln!(out, "  on {model}: {line}")?;
+            }
+        }
+    }
+    Ok(Done::All)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn every_claim_is_complete_and_its_command_can_be_typed() {
+        let claims = claims().unwrap();
+        let ids: BTreeSet<_> = claims.iter().map(|claim| &claim.id).collect();
+        assert_eq!(ids.len(), claims.len());
+        for claim in &claims {
+            assert!(measure::CHECKS.iter().any(|(name, _)| *name == claim.check), "{}: {}", claim.id, claim.check);
+            let typed = claim.command.replace("--model M", "--model random:0").replace("'", "");
+            Cli::try_parse_from(typed.split_whitespace()).unwrap_or_else(|error| panic!("{}: {error}", claim.id));
+            assert!(!claim.claim.is_empty() && !claim.data.is_empty() && !claim.source.is_empty());
+        }
+        let used: BTreeSet<_> = claims.iter().map(|claim| claim.check.as_str()).collect();
+        assert!(measure::CHECKS.iter().all(|(name, _)| used.contains(name)), "a check that no claim uses");
+    }
+}
