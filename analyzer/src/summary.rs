@@ -122,8 +122,8 @@ fn best(found: &DatasetFindings, source: Source, signal: &str, settings: &Settin
     let size = |f: &Finding| f.correlation.pooled.rho.map_or(-1.0, f64::abs);
     let best = own.reduce(|best, next| if size(next) > size(best) { next } else { best })?;
     let what = match best.layer {
-        Some(layer) => format!("best, layer {layer}"),
-        None => "-".to_owned(),
+        Some(layer) if best.correlation.pooled.rho.is_some() => format!("best, layer {layer}"),
+        _ => "-".to_owned(),
     };
     Some(row(best, what, settings))
 }

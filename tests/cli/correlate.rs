@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use epikv_schemas::{Correlations, CorrelationsByTrace, Manifest, SignalsHs, SignalsKv, Trace, read_table};
+use epikv_schemas::{
+    Correlations, CorrelationsByTrace, LabelToken, Manifest, SignalsHs, SignalsKv, Trace, read_table, write_table,
+};
 
 use crate::support::{Place, bytes};
 
@@ -23,7 +25,7 @@ const CORRELATE: &[&str] =
 const REFERENCE: &str = "signal,spearman_rho,p_value,n_pairs,note\n\
     hs_l2_diff_l10_rolling64,0.112,0.0,9,\nhs_l2_diff_l21_rolling64,-0.209,0.0,9,\nkv_key_var,0.3,0.0,9,\n";
 
-/// Five traces and labels of whether the text after the boundary changes.
+/// Five traces with labels.
 fn labelled() -> Place {
     let place = Place::new();
     let problem = |i: i32| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"}}");
@@ -35,6 +37,13 @@ fn labelled() -> Place {
     let label =
         ["label", "--traces", "traces.parquet", "--out", "labels", "--answer", "text", "--max-new", "24", "--quiet"];
     place.epikv(&label).ok();
+    // Whether a random model's text changes is decided by hand here, so that every trace has important tokens and others.
+    let path = place.path("labels").join("label_tokens.parquet");
+    let (mut tokens, provenance) = read_table::<LabelToken>(&path).unwrap();
+    for token in tokens.iter_mut().filter(|token| token.tested) {
+        token.important = Some((token.pos / 6 + token.token_id % 2) % 3 == 0);
+    }
+    write_table(&path, &tokens, &provenance).unwrap();
     place
 }
 
@@ -175,12 +184,17 @@ fn what_does_not_fit_is_refused() {
     run(&["--labels", "nowhere"]).refused(&["nowhere/label_tokens.parquet"]);
     place.write("bad.csv", REFERENCE.replace("0.112", "1.5"));
     run(&["--reference", "bad.csv"]).refused(&["bad.csv: line 2, column spearman_rho", "got 1.5"]);
-    run(&["--model", "random:0,vocab=600"]).refused(&["error"]);
+    let short = run(&["--model", "random:0,context=64"]); // the warning about other weights comes first
+    assert_eq!(short.code(), 2);
+    assert!(short.stderr().contains("error: no trace could be recorded: trace p0: "), "{}", short.stderr());
     // Traces of the same names with other tokens.
     let other = ["trace", "--problems", "problems.jsonl", "--out", "other.parquet", "--max-new", "110", "--quiet"];
     place.epikv(&[&other[..], &["--model", "random:9"]].concat()).ok();
-    run(&["--traces", "other.parquet"])
-        .refused(&["label at position", "hint: labels and traces must come from the same"]);
+    let mixed = run(&["--traces", "other.parquet"]);
+    assert_eq!(mixed.code(), 2);
+    for words in ["error: trace p0: label at position", "hint: labels and traces must come from the same"] {
+        assert!(mixed.stderr().contains(words), "{}", mixed.stderr());
+    }
     assert!(!place.path("out").join("correlations.parquet").exists());
 }
 
