@@ -283,7 +283,7 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// The way to the labels.
-    #[arg(long, value_enum, default_value_t = ProtocolName::Naive)]
+    #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
     pub(crate) protocol: ProtocolName,
     /// What stands in the place of a window: eos, pad, random, randmulti or token:ID.
     #[arg(long, value_name = "KIND")]
@@ -311,7 +311,7 @@ pub(crate) struct LabelArgs {
 /// `--protocol`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProtocolName {
-    /// Verified drafts and shared prefixes.
+    /// What lies before a window is computed once a trace and shared; the same labels to the bit.
     Fast,
     /// One fresh pass and one regeneration a window.
     Naive,

@@ -72,9 +72,6 @@ pub(crate) fn check_made_by(made_by: &Provenance, model: &Model, path: &Path) ->
 
 /// Checks what was typed.
 fn config(args: &LabelArgs) -> Result<Config> {
-    if args.protocol == ProtocolName::Fast {
-        bail!("--protocol fast is not part of this version; --protocol naive gives the same labels, more slowly");
-    }
     let base = match args.preset {
         Some(Preset::Paper) => Settings::paper(),
         None => Settings::default(),
@@ -85,7 +82,10 @@ fn config(args: &LabelArgs) -> Result<Config> {
         max_new: args.max_new.unwrap_or(base.max_new),
         filler: args.filler.unwrap_or(base.filler),
         seed: args.model.seed,
-        protocol: Protocol::Naive,
+        protocol: match args.protocol {
+            ProtocolName::Fast => Protocol::Fast,
+            ProtocolName::Naive => Protocol::Naive,
+        },
         answer: match args.answer {
             AnswerName::Math => AnswerKind::Math,
             AnswerName::Text => AnswerKind::Text,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
 use epikv_model::sampler::{RandomStream, Sampling};
-use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session};
+use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session, side_by_side};
 use epikv_model::taps::{ProbePlan, Taps};
 use epikv_signals::Chunk;
 
@@ -24,10 +24,6 @@ use crate::error::{Error, Result};
 use crate::evictor::Evictor;
 use crate::policy::Policy;
 use crate::scores::{Labels, Scores};
-
-/// Weights that fit the caches of a core: below, a product is too small to be shared by threads, so each thread takes
-/// rows of its own; above, threads share the products and every weight is read once for all rows.
-const SMALL_MODEL_BYTES: usize = 32 << 20;
 
 /// What is generated.
 #[derive(Debug, Clone)]
@@ -124,38 +120,14 @@ pub fn decode_all(
     }
     let plan = if policy.evicts() { policy.score.plan(decoder.config().n_layers)? } else { ProbePlan::default() };
     let next = AtomicUsize::new(0);
-    let sessions = n_sessions(decoder, jobs.len());
-    let run = || {
+    let ledgers = side_by_side(decoder, jobs.len(), || {
         let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() };
         worker.run(batch.max(1), done)
-    };
-    let run = &run;
-    let alone = || match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
-        // Inside a pool of one thread nothing is handed to another, which at these sizes would cost more than it saves.
-        Ok(pool) => pool.install(run),
-        Err(_) => run(),
-    };
-    let alone = &alone;
-    let ledgers = if sessions == 1 {
-        vec![run()]
-    } else {
-        std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..sessions).map(|_| scope.spawn(alone)).collect();
-            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
-        })
-    };
+    });
     ledgers.into_iter().try_fold(Ledger::default(), |sum, ledger| {
         let Ledger { prefill, draft, decode } = ledger?;
         Ok(Ledger { prefill: sum.prefill + prefill, draft: sum.draft + draft, decode: sum.decode + decode })
     })
-}
-
-/// Sessions that run side by side: one, or for a small model one a thread.
-fn n_sessions(decoder: &Decoder, n_jobs: usize) -> usize {
-    if decoder.bytes() > SMALL_MODEL_BYTES || !decoder.device().is_cpu() {
-        return 1;
-    }
-    rayon::current_num_threads().min(n_jobs).max(1)
 }
 
 /// One session and the generations that it has under way.

@@ -9,6 +9,8 @@ use crate::filler::Filler;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
+    /// Keys and values before a window are computed once a trace and shared.
+    Fast,
     /// One fresh forward pass and one greedy regeneration a window, as the paper describes.
     Naive,
 }
@@ -74,7 +76,7 @@ impl Default for Settings {
             max_new: 512,
             filler: Filler::Eos,
             seed: 0,
-            protocol: Protocol::Naive,
+            protocol: Protocol::Fast,
             mapping: Mapping::Control,
             answer: AnswerKind::Math,
             from_prompt_end: false,

@@ -7,8 +7,8 @@ use epikv_schemas::Trace;
 
 use crate::config::{AnswerKind, Config};
 use crate::error::{Error, Result};
-use crate::naive::Regenerated;
 use crate::outcome::{Outcome, answer_in};
+use crate::regenerate::Regenerated;
 
 /// Why the labels of a trace mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

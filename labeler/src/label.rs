@@ -8,12 +8,12 @@ use epikv_model::sampler::stream_number;
 use epikv_model::session::{Finish, Ledger};
 use epikv_schemas::{LabelTiming, LabelToken, LabelTrace, LabelWindow, Trace};
 
-use crate::config::{AnswerKind, Config, Mapping};
+use crate::config::{AnswerKind, Config, Mapping, Protocol};
 use crate::error::{Error, Result};
 use crate::filler::{FillerSource, ids_sha256};
 use crate::job::{Job, Unusable};
-use crate::naive::{Regenerated, regenerate};
 use crate::outcome::{Outcome, answer_in};
+use crate::regenerate::{Context, Regenerated, read_prefix, regenerate};
 use crate::token_labels::{important_share, token_labels};
 use crate::window::windows;
 
@@ -71,7 +71,12 @@ struct WindowPlan {
 ///
 /// # Errors
 /// If the filler does not fit the model, or the model itself fails.
-pub fn label(model: &Model, traces: &[Trace], config: &Config, watch: &mut dyn FnMut(Progress)) -> Result<Labels> {
+pub fn label(
+    model: &Model,
+    traces: &[Trace],
+    config: &Config,
+    watch: &mut (dyn FnMut(Progress) + Send),
+) -> Result<Labels> {
     let shape = model.decoder.config();
     let filler = FillerSource::new(config.filler, config.seed, &model.tokenizer, model.eos_id(), shape.vocab_size)?;
     let mut labels = Labels::default();
@@ -89,7 +94,7 @@ pub fn label(model: &Model, traces: &[Trace], config: &Config, watch: &mut dyn F
 
     watch(Progress::Planned { phase: "controls", total: jobs.len() });
     let mut controls: Vec<Option<Regenerated>> = vec![None; jobs.len()];
-    let contexts = jobs.iter().map(|job| job.context.clone());
+    let contexts = jobs.iter().map(|job| Ok(Context { tokens: job.context.clone(), prefix: None }));
     let ledger = regenerate(model, contexts, config.max_new, config.batch, |i, control| {
         controls[i] = Some(control);
         watch(Progress::Done);
@@ -119,10 +124,21 @@ pub fn label(model: &Model, traces: &[Trace], config: &Config, watch: &mut dyn F
         })
         .collect();
     watch(Progress::Planned { phase: "windows", total: plans.len() });
+    // The plans of a trace follow one another, so one prefix at a time is enough.
+    let (mut shared, mut n_shared) = (None, 0);
     let contexts = plans.iter().map(|plan| {
-        let mut context = jobs[plan.job].context.clone();
-        context[plan.span.clone()].copy_from_slice(&plan.filler);
-        context
+        let mut tokens = jobs[plan.job].context.clone();
+        let prefix = match (config.protocol, shared.take()) {
+            (Protocol::Naive, _) => None,
+            (Protocol::Fast, Some((job, prefix))) if job == plan.job => Some(prefix),
+            (Protocol::Fast, _) => {
+                n_shared += tokens.len();
+                Some(read_prefix(model, &tokens)?)
+            }
+        };
+        shared = prefix.clone().map(|prefix| (plan.job, prefix));
+        tokens[plan.span.clone()].copy_from_slice(&plan.filler);
+        Ok(Context { tokens, prefix: prefix.map(|prefix| (prefix, plan.span.start)) })
     });
     let mut results: Vec<Option<Regenerated>> = vec![None; plans.len()];
     let ledger = regenerate(model, contexts, config.max_new, config.batch, |i, result| {
@@ -130,6 +146,7 @@ pub fn label(model: &Model, traces: &[Trace], config: &Config, watch: &mut dyn F
         watch(Progress::Done);
     })?;
     add(&mut labels.ledger, ledger);
+    labels.ledger.prefill += n_shared as u64;
     let mut spans: Vec<Vec<(Range<usize>, Option<bool>)>> = vec![Vec::new(); jobs.len()];
     for (plan, result) in plans.into_iter().zip(results.into_iter().flatten()) {
         let job = &mut jobs[plan.job];

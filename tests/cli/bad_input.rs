@@ -141,15 +141,6 @@ fn an_output_folder_that_cannot_be_made() {
 }
 
 #[test]
-fn the_fast_protocol_says_that_it_is_not_there() {
-    let place = Place::new();
-    place.traces();
-    place
-        .epikv(&["label", "--traces", "traces.parquet", "--out", "l", "--protocol", "fast"])
-        .refused(&["--protocol fast is not part of this version"]);
-}
-
-#[test]
 fn settings_outside_their_range() {
     let place = Place::new();
     place.traces();

@@ -24,7 +24,8 @@ fn batch_and_threads_change_no_byte() {
     place.problems();
     let mut traces = Vec::new();
     let mut labels = Vec::new();
-    for (batch, threads) in [("1", "1"), ("2", "2"), ("8", "1")] {
+    for (batch, threads, protocol) in [("1", "1", "naive"), ("2", "2", "fast"), ("8", "1", "fast"), ("3", "2", "naive")]
+    {
         let (file, folder) = (format!("t{batch}.parquet"), format!("l{batch}"));
         let run = ["--batch", batch, "--threads", threads, "--quiet", "--seed", "5"];
         let trace = ["trace", "--problems", "problems.jsonl", "--out", &file, "--max-new", "100"];
@@ -33,7 +34,11 @@ fn batch_and_threads_change_no_byte() {
         traces.push(bytes(&place.path(&file)));
         std::fs::copy(place.path(&file), place.path("traces.parquet")).unwrap();
         let label = ["label", "--traces", "traces.parquet", "--out", &folder, "--answer", "text", "--max-new", "24"];
-        place.epikv(&[&label[..], &["--filler", "randmulti", "--include-unusable"], &run].concat()).ok();
+        place
+            .epikv(
+                &[&label[..], &["--filler", "randmulti", "--include-unusable", "--protocol", protocol], &run].concat(),
+            )
+            .ok();
         labels.push(DATA.iter().map(|f| bytes(&place.path(&folder).join(f))).collect::<Vec<_>>());
     }
     assert!(traces.windows(2).all(|w| w[0] == w[1]), "traces differ");

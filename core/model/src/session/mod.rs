@@ -1,6 +1,7 @@
 //! The one generation loop: rows come and go, each step feeds all of them.
 
 mod row;
+mod side_by_side;
 
 use crate::batch::{LogitsOf, RowInput};
 use crate::cache::{Pos, RowCache};
@@ -12,6 +13,7 @@ use crate::taps::{ProbePlan, Taps};
 
 use row::Row;
 pub use row::{Finish, FinishedRow, RowSpec};
+pub use side_by_side::side_by_side;
 
 /// Context tokens that one step reads at most, over all rows.
 const CONTEXT_TOKENS_A_STEP: usize = 512;

@@ -1,0 +1,111 @@
+//! Greedy regenerations of answers, many at a time.
+//!
+//! The protocol of the paper makes a fresh forward pass over the whole context of each window: nothing is shared, and this
+//! is what anything faster is held against. Keys and values before a window are those of the trace itself, though, so the
+//! fast protocol reads them once a trace and starts each row at its window. Rows do not depend on how they are cut, so both
+//! give the same bits.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use epikv_model::Model;
+use epikv_model::batch::{LogitsOf, RowInput};
+use epikv_model::cache::{Capacity, Prefix, Scope};
+use epikv_model::sampler::Sampling;
+use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session, side_by_side};
+use epikv_model::taps::ProbePlan;
+
+use crate::error::Result;
+
+/// A regenerated answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Regenerated {
+    /// Text of the new tokens, without the ending one.
+    pub(crate) text: String,
+    pub(crate) n_new: usize,
+    pub(crate) finish: Finish,
+    pub(crate) min_margin: Option<f32>,
+    pub(crate) n_forwarded: usize,
+    pub(crate) wall_s: f64,
+}
+
+impl Regenerated {
+    /// Whether it was stopped before its own end.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.finish != Finish::Eos
+    }
+}
+
+/// What an answer is regenerated from.
+pub(crate) struct Context {
+    /// All its tokens.
+    pub(crate) tokens: Vec<u32>,
+    /// A cache that holds at least its first tokens, and how many of them are used.
+    pub(crate) prefix: Option<(Arc<Prefix>, usize)>,
+}
+
+/// The cache of some tokens, to be shared.
+pub(crate) fn read_prefix(model: &Model, tokens: &[u32]) -> epikv_model::Result<Arc<Prefix>> {
+    /// Tokens of a pass, which bound its memory and change no bit.
+    const CHUNK: usize = 512;
+    let mut cache = model.decoder.cache(Scope::Global, Capacity::Growing)?;
+    for chunk in tokens.chunks(CHUNK) {
+        let input = RowInput::next(&cache, chunk.to_vec(), LogitsOf::None);
+        model.decoder.forward(&[input], &mut [&mut cache], &ProbePlan::default())?;
+    }
+    Ok(Arc::new(Prefix::freeze(cache)?))
+}
+
+/// Regenerates the answers of many contexts, `batch` at a time in each session; `done` gets each as it ends, by the index
+/// of its context.
+pub(crate) fn regenerate(
+    model: &Model,
+    contexts: impl ExactSizeIterator<Item = epikv_model::Result<Context>> + Send,
+    max_new: usize,
+    batch: usize,
+    done: impl FnMut(usize, Regenerated) + Send,
+) -> Result<Ledger> {
+    let stop_ids = model.stop_ids();
+    let n = contexts.len();
+    let specs = contexts.enumerate().map(|(key, context)| {
+        let Context { mut tokens, prefix } = context?;
+        let mut cache = model.decoder.cache(Scope::Global, Capacity::Growing)?;
+        if let Some((prefix, n)) = prefix {
+            cache = cache.with_prefix(prefix, n)?;
+            tokens.drain(..n);
+        }
+        Ok(RowSpec { key, context: tokens, cache, max_new, stop_ids: stop_ids.clone(), sampling: Sampling::Greedy })
+    });
+    let (specs, done) = (Mutex::new(specs), Mutex::new(done));
+    let ledgers = side_by_side(&model.decoder, n, || -> Result<Ledger> {
+        let mut session = Session::new(&model.decoder);
+        let own = std::iter::from_fn(|| locked(&specs).next());
+        session.run(own, batch, |row| -> Result<()> {
+            let one = regenerated(model, &row)?;
+            locked(&done)(row.key, one);
+            Ok(())
+        })?;
+        Ok(session.ledger())
+    });
+    ledgers.into_iter().try_fold(Ledger::default(), |sum, ledger| {
+        let Ledger { prefill, draft, decode } = ledger?;
+        Ok(Ledger { prefill: sum.prefill + prefill, draft: sum.draft + draft, decode: sum.decode + decode })
+    })
+}
+
+/// What only one session at a time may use. A session that failed while it held it left it whole.
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn regenerated(model: &Model, row: &FinishedRow) -> Result<Regenerated> {
+    let ended = row.finish == Finish::Eos;
+    let text = model.tokenizer.decode(&row.generated[..row.generated.len() - usize::from(ended)])?;
+    Ok(Regenerated {
+        text,
+        n_new: row.generated.len(),
+        finish: row.finish,
+        min_margin: row.margins.iter().copied().reduce(f32::min),
+        n_forwarded: row.n_context + row.generated.len().saturating_sub(1),
+        wall_s: row.wall.as_secs_f64(),
+    })
+}
