@@ -79,13 +79,19 @@ pub enum Error {
     },
     /// A file cannot be read.
     #[error(transparent)]
-    Schemas(#[from] epikv_schemas::Error),
+    Schemas(Box<epikv_schemas::Error>),
     /// A signal cannot be built or fed.
     #[error(transparent)]
     Signals(#[from] epikv_signals::Error),
     /// The model failed.
     #[error("the model failed")]
     Model(#[from] epikv_model::Error),
+}
+
+impl From<epikv_schemas::Error> for Error {
+    fn from(error: epikv_schemas::Error) -> Self {
+        Self::Schemas(Box::new(error)) // alone it is as large as all others together
+    }
 }
 
 impl Error {
