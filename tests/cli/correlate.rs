@@ -72,7 +72,8 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
     assert!(kv.iter().all(|row| row.kv_key_var.get(0).is_some() && row.kv_val_var.get(3).is_some()));
 
     let (rows, provenance) = read_table::<Correlations>(&folder.join(DATA[2])).unwrap();
-    let columns = 2 * (3 * 4 + 1) * 4 + 2; // model and random weights, three signals of four layers, epikv; two baselines
+    // Model and random weights; three signals of four layers and three of the model, four smoothers each; two baselines.
+    let columns = 2 * (3 * 4 + 3) * 4 + 2;
     assert_eq!(rows.len(), 2 * columns);
     assert_eq!(provenance.get("smoothing").unwrap()["decay"], 0.9);
     assert_eq!(provenance.get("inputs").unwrap().as_array().unwrap().len(), 4);
@@ -204,6 +205,6 @@ fn signals_are_listed() {
     let text = place.epikv(&["signals"]).ok().stdout();
     let json: serde_json::Value = serde_json::from_str(&place.epikv(&["signals", "--json"]).ok().stdout()).unwrap();
     let names: Vec<&str> = json.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["hs_l2", "kv_key_var", "kv_val_var", "epikv"]);
+    assert_eq!(names, ["hs_l2", "kv_key_var", "kv_val_var", "epikv", "epikv_raw", "kv_key"]);
     assert!(names.iter().all(|name| text.contains(&format!("{name} (one a "))));
 }
