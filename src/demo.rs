@@ -155,7 +155,7 @@ fn checks(out: &Path) -> Result<Vec<Check>> {
         Check {
             good: manifest.is_ok(),
             what: "files are what the manifest lists",
-            figure: manifest.map_or_else(|error| error.to_string(), |_| "all".to_owned()),
+            figure: manifest.map_or_else(|error| error.to_string(), |()| "all".to_owned()),
         },
     ])
 }

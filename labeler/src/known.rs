@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn windows_are_told_apart_by_what_they_cover() {
         // The first value is stated twice, the second once.
-        let values = [vec![10..12, 30..32], vec![20..22]];
+        let values = [vec![10..12, 30..32], std::iter::once(20..22).collect()];
         let windows = [
             (0..8, true),    // clear
             (8..16, false),  // between: half of the first value's mentions

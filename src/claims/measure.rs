@@ -37,6 +37,12 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 /// Layers of the two bands in the reference model.
 const BANDS: [(&str, RangeInclusive<usize>); 2] = [("A (7-13)", 7..=13), ("B (18-25)", 18..=25)];
 
+/// A policy and its budget.
+type Under<'r> = (&'r str, Option<&'r str>);
+
+/// Whether each problem and sample came out right.
+type Verdicts<'r> = BTreeMap<(&'r str, i32), bool>;
+
 /// What lies in a folder of results. Tables that are not there are empty.
 #[derive(Debug)]
 pub(super) struct Run {
@@ -78,7 +84,7 @@ impl Run {
 
     /// Two policies on the same problems, at each budget; `full` has none and meets every budget.
     fn against(&self, a: &str, b: &str) -> Vec<String> {
-        let mut by_policy: BTreeMap<(&str, Option<&str>), BTreeMap<(&str, i32), bool>> = BTreeMap::new();
+        let mut by_policy: BTreeMap<Under<'_>, Verdicts<'_>> = BTreeMap::new();
         for run in &self.runs {
             if let Some(correct) = run.correct {
                 let key = (run.policy.as_str(), run.budget.as_deref());
@@ -160,8 +166,7 @@ fn position_rho(run: &Run) -> Vec<String> {
 }
 
 fn important_share(run: &Run) -> Vec<String> {
-    let shares: Vec<f64> =
-        run.labels.iter().filter(|t| t.usable).filter_map(|t| t.important_share).map(f64::from).collect();
+    let shares: Vec<f64> = run.labels.iter().filter(|t| t.usable).filter_map(|t| t.important_share).collect();
     let mean = epikv_stats::moments::mean(&shares);
     mean.map(|mean| format!("mean important share of {} traces {mean:.3}", shares.len())).into_iter().collect()
 }

@@ -27,7 +27,8 @@ struct Claims {
 struct Claim {
     id: String,
     source: String,
-    claim: String,
+    #[serde(rename = "claim")]
+    statement: String,
     command: String,
     data: String,
     needs: Needs,
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<Done> {
         return Ok(Done::All);
     }
     for (claim, measured) in &rows {
-        writeln!(out, "{}  [{}]\n  {}", claim.id, claim.source, claim.claim)?;
+        writeln!(out, "{}  [{}]\n  {}", claim.id, claim.source, claim.statement)?;
         writeln!(out, "  verdict: {}\n  data: {}\n  command: {}", claim.needs.text(), claim.data, claim.command)?;
         if let Some(Measured { model, lines }) = measured {
             for line in lines {
@@ -100,9 +101,9 @@ mod tests {
         assert_eq!(ids.len(), claims.len());
         for claim in &claims {
             assert!(measure::CHECKS.iter().any(|(name, _)| *name == claim.check), "{}: {}", claim.id, claim.check);
-            let typed = claim.command.replace("--model M", "--model random:0").replace("'", "");
+            let typed = claim.command.replace("--model M", "--model random:0").replace('\'', "");
             Cli::try_parse_from(typed.split_whitespace()).unwrap_or_else(|error| panic!("{}: {error}", claim.id));
-            assert!(!claim.claim.is_empty() && !claim.data.is_empty() && !claim.source.is_empty());
+            assert!(!claim.statement.is_empty() && !claim.data.is_empty() && !claim.source.is_empty());
         }
         let used: BTreeSet<_> = claims.iter().map(|claim| claim.check.as_str()).collect();
         assert!(measure::CHECKS.iter().all(|(name, _)| used.contains(name)), "a check that no claim uses");

@@ -87,10 +87,16 @@ pub enum Error {
     },
     /// A recorded tensor cannot be read.
     #[error("reading what the pass recorded")]
-    Model(#[from] epikv_model::Error),
+    Model(#[source] Box<epikv_model::Error>),
     /// A rolling window cannot be built.
     #[error("rolling window")]
     Stats(#[from] epikv_stats::Error),
+}
+
+impl From<epikv_model::Error> for Error {
+    fn from(error: epikv_model::Error) -> Self {
+        Self::Model(Box::new(error)) // alone it is larger than all others
+    }
 }
 
 impl Error {

@@ -110,7 +110,7 @@ fn gold_spans(row: &Row) -> Result<Option<Vec<GoldSpan>>> {
     if items.iter().all(serde_json::Value::is_number) {
         return Ok(None);
     }
-    let position = |span: &serde_json::Value, end: &str| Some(usize::try_from(span[end].as_u64()?).ok()?);
+    let position = |span: &serde_json::Value, end: &str| usize::try_from(span[end].as_u64()?).ok();
     let mention = |span: &serde_json::Value| {
         let (start, end) = (position(span, "start")?, position(span, "end")?);
         (start < end).then_some(start..end)
