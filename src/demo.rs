@@ -26,7 +26,7 @@ const POLICIES: &str = "full,window,streaming-llm-absolute,random,h2o,kv-key,epi
 const BUDGETS: &str = "prompt+25%,prompt+50%";
 
 /// New tokens of a trace at most; the longest solution has about 450.
-const MAX_NEW: &str = "600";
+const MAX_NEW: &str = "480";
 /// New tokens of a regenerated answer at most; a right one has about 25.
 const ANSWER_TOKENS: &str = "64";
 

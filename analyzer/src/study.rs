@@ -207,7 +207,7 @@ mod tests {
     fn every_signal_layer_and_smoothing_has_a_column_in_every_problem_set() {
         let samples = samples(7);
         let found = study(&samples, &settings(), &|| ()).expect("a window");
-        let (n_signals, n_smoothers) = (3 * 4 + 1, 4);
+        let (n_signals, n_smoothers) = (3 * 4 + 3, 4); // at four layers, and of the model
         assert_eq!(
             found.iter().map(|d| (d.dataset.as_str(), d.trace_ids.len())).collect::<Vec<_>>(),
             [("a", 3), ("b", 4)]
