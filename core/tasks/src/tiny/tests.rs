@@ -47,7 +47,7 @@ fn values_follow_the_rule_and_lengths_the_level() {
         let (n_prompt, n_solution) = (problem.prompt().len(), problem.solution().len());
         let range = match problem.level {
             Level::Short => 40..160,
-            Level::Middle => 130..280,
+            Level::Middle => 130..290,
             Level::Default => 250..451,
             Level::Long => 1000..1280,
         };
