@@ -18,7 +18,7 @@ use epikv_signals::{Build, SIGNALS, SignalRow, Smoother, find};
 use epikv_stats::{Confidence, FisherMethod};
 use serde_json::json;
 
-pub(crate) use self::labels::LabelSet;
+use self::labels::LabelSet;
 use crate::cli::{CiName, CorrelateArgs, WindowStart};
 use crate::output::{Done, RunFolder};
 use crate::{label, progress, setup};
@@ -37,37 +37,24 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let model = setup::model(&args.model)?;
     label::check_made_by(&made_by, &model, &args.traces)?;
     label::check_made_by(&labels.made_by, &model, &labels.path)?;
-    run_with(args, &plan, folder, &model, &traces, &labels, reference.as_ref())
-}
-
-/// The command once everything is read: what a caller uses that has model, traces and labels at hand.
-pub(crate) fn run_with(
-    args: &CorrelateArgs,
-    plan: &Plan,
-    folder: RunFolder,
-    model: &Model,
-    traces: &[Trace],
-    labels: &LabelSet,
-    reference: Option<&Reference>,
-) -> Result<Done> {
-    let mut notes = plan.notes(model);
-    let recorded = record_all(args, plan, model, traces, labels, &mut notes)?;
+    let mut notes = plan.notes(&model);
+    let recorded = record_all(args, &plan, &model, &traces, &labels, &mut notes)?;
     let samples = &recorded.samples;
     let bar = progress::bar("columns", n_columns(samples, &plan.settings), args.model.quiet);
     let found = study(samples, &plan.settings, &|| bar.inc(1))?;
     bar.finish_and_clear();
     let n_layers = model.decoder.config().n_layers;
-    let about = About { model: model.origin.id(), n_layers, settings: &plan.settings, reference };
+    let about = About { model: model.origin.id(), n_layers, settings: &plan.settings, reference: reference.as_ref() };
     let plot = Plot::new(&found, &about);
     let summary = Summary::new(&found, n_layers, &plan.settings);
-    let report = files::report(args, model, &recorded, &summary, &plan.settings, plot.is_some(), &notes);
-    files::write(folder, args, plan, model, &recorded, &found, plot.as_ref(), &report)?;
-    print(args, &recorded, &summary, plan, &notes)?;
+    let report = files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &notes);
+    files::write(folder, args, &plan, &model, &recorded, &found, plot.as_ref(), &report)?;
+    print(args, &recorded, &summary, &plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
 
 /// What was typed, checked.
-pub(crate) struct Plan {
+struct Plan {
     /// Signals by name; `None` for all that the model is deep enough for.
     signals: Option<Vec<&'static SignalRow>>,
     /// How they are compared with labels.
@@ -76,7 +63,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Checks what was typed.
-    pub(crate) fn new(args: &CorrelateArgs) -> Result<Self> {
+    fn new(args: &CorrelateArgs) -> Result<Self> {
         let named = |text: &str| -> Vec<String> { text.split(',').map(|name| name.trim().to_owned()).collect() };
         let signals = match args.signals.trim() {
             "all" => None,
@@ -135,7 +122,7 @@ fn unique<T, K: PartialEq>(items: impl Iterator<Item = Result<T>>, key: impl Fn(
 }
 
 /// Traces with labels, recorded, and those that could not be.
-pub(crate) struct Recorded {
+struct Recorded {
     samples: Vec<Sample>,
     /// What could not be recorded and why.
     failures: Vec<String>,

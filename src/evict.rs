@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use epikv_eviction::{Budget, LabelSet, Progress, Runs, Score, Settings, Summary, evict, parse_policies, report};
 use epikv_model::Model;
 use epikv_schemas::{LabelToken, Provenance, read_table};
-use epikv_tasks::problem::{Problem, read_problems};
+use epikv_tasks::problem::read_problems;
 use serde_json::json;
 
 use crate::cli::EvictArgs;
@@ -22,48 +22,27 @@ const LABELS: &str = "label_tokens.parquet";
 
 /// Runs the experiment.
 pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
-    let asked = ask(args)?;
-    setup::threads(args.model.threads)?;
-    asked.run(&setup::model(&args.model)?, args)
-}
-
-/// What was asked for, checked, with its inputs read: everything that is known before a model is loaded.
-pub(crate) struct Asked {
-    settings: Settings,
-    folder: RunFolder,
-    problems: Vec<Problem>,
-    labels: Option<LabelSet>,
-}
-
-/// Checks what was typed and reads the inputs.
-pub(crate) fn ask(args: &EvictArgs) -> Result<Asked> {
-    let settings = settings(args)?;
+    let mut settings = settings(args)?;
     let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
     let mut problems = read_problems(&args.problems)?;
     problems.truncate(args.model.limit.unwrap_or(usize::MAX));
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
-    Ok(Asked { settings, folder, problems, labels })
-}
-
-impl Asked {
-    /// Runs it on a model, writes the files and prints the tables.
-    pub(crate) fn run(mut self, model: &Model, args: &EvictArgs) -> Result<Done> {
-        self.settings.threads = rayon::current_num_threads();
-        let bar = progress::bar("evict", 0, args.model.quiet);
-        let runs = evict(model, &self.problems, self.labels.as_ref(), &self.settings, &|progress| match progress {
-            Progress::Planned(total) => bar.set_length(total as u64),
-            Progress::Done => bar.inc(1),
-        });
-        bar.finish_and_clear();
-        let runs = runs?;
-        let summary = Summary::of(&runs);
-        write(self.folder, &runs, &summary, model, &self.settings, args)?;
-        print(&summary, &args.out)?;
-        if args.model.json {
-            writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
-        }
-        Ok(if runs.failures.is_empty() { Done::All } else { Done::SomeFailed })
+    settings.threads = setup::threads(args.model.threads)?;
+    let model = setup::model(&args.model)?;
+    let bar = progress::bar("evict", 0, args.model.quiet);
+    let runs = evict(&model, &problems, labels.as_ref(), &settings, &|progress| match progress {
+        Progress::Planned(total) => bar.set_length(total as u64),
+        Progress::Done => bar.inc(1),
+    });
+    bar.finish_and_clear();
+    let runs = runs?;
+    let summary = Summary::of(&runs);
+    write(folder, &runs, &summary, &model, &settings, args)?;
+    print(&summary, &args.out)?;
+    if args.model.json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
+    Ok(if runs.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
 
 /// Checks what was typed.

@@ -98,7 +98,7 @@ fn config(args: &LabelArgs) -> Result<Config> {
 }
 
 /// Labels with a progress bar.
-pub(crate) fn run_labels(model: &Model, traces: &[Trace], config: &Config, quiet: bool) -> Result<Labels> {
+fn run_labels(model: &Model, traces: &[Trace], config: &Config, quiet: bool) -> Result<Labels> {
     let mut bar = progress::bar("", 0, true);
     let labels = label(model, traces, config, &mut |progress| match progress {
         Progress::Planned { phase, total } => {
@@ -112,13 +112,7 @@ pub(crate) fn run_labels(model: &Model, traces: &[Trace], config: &Config, quiet
 }
 
 /// Writes the files of a run.
-pub(crate) fn write(
-    mut folder: RunFolder,
-    labels: &Labels,
-    model: &Model,
-    config: &Config,
-    traces: &Path,
-) -> Result<()> {
+fn write(mut folder: RunFolder, labels: &Labels, model: &Model, config: &Config, traces: &Path) -> Result<()> {
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);
@@ -157,7 +151,7 @@ fn print_known(out: &mut impl Write, known: &Known) -> Result<()> {
 }
 
 /// The summary on stderr.
-pub(crate) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
+fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
     let mut err = std::io::stderr();
     for failure in &labels.failures {
         writeln!(err, "failed: {}", failure.error)?;

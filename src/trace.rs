@@ -122,10 +122,10 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
 
 /// Traces and what went wrong.
 #[derive(Debug, Default)]
-pub(crate) struct Made {
-    pub(crate) traces: Vec<Trace>,
-    pub(crate) timings: Vec<TraceTiming>,
-    pub(crate) failures: Vec<String>,
+struct Made {
+    traces: Vec<Trace>,
+    timings: Vec<TraceTiming>,
+    failures: Vec<String>,
 }
 
 /// One generation to make.
@@ -136,7 +136,7 @@ struct Planned<'p> {
 }
 
 /// Generates a trace for each problem and sample.
-pub(crate) fn generate(
+fn generate(
     model: &Model,
     problems: &[Problem],
     options: &PromptOptions,

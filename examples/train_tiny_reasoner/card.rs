@@ -8,13 +8,11 @@ use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
-use epikv_model::sampler::Sampling;
-use epikv_model::session::{RowSpec, Session};
 use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use epikv_model::{Device, Model, Tensor};
 use epikv_tasks::tiny::{Level, TinyProblem};
 
-use crate::HELD_OUT_SEED;
+use crate::{HELD_OUT_SEED, solve};
 
 /// Problems of each level that are decoded greedily.
 const N_PROBLEMS: u64 = 200;
@@ -49,23 +47,10 @@ pub(crate) fn print(folder: &Path) -> Result<()> {
 fn accuracy(model: &Model, level: Level) -> Result<(usize, usize)> {
     let problems: Vec<TinyProblem> =
         (0..N_PROBLEMS).map(|index| TinyProblem::generate(level, HELD_OUT_SEED, index)).collect();
-    let specs = problems.iter().enumerate().map(|(key, problem)| {
-        Ok(RowSpec {
-            key,
-            context: problem.prompt(),
-            cache: model.decoder.cache(Scope::Global, Capacity::Growing)?,
-            max_new: problem.solution().len() + 64,
-            stop_ids: model.stop_ids(),
-            sampling: Sampling::Greedy,
-        })
-    });
     let (mut right, mut exact) = (0, 0);
-    Session::new(&model.decoder).run(specs, 32, |row| {
-        let solution = problems[row.key].solution();
-        // From the box on: `\boxed{`, digit, `}`, end.
-        right += usize::from(row.generated.ends_with(&solution[solution.len() - 4..]));
-        exact += usize::from(row.generated == solution);
-        Ok::<(), epikv_model::Error>(())
+    solve::greedily(model, &problems, |problem, generated| {
+        right += usize::from(solve::is_right(problem, generated));
+        exact += usize::from(generated == problem.solution());
     })?;
     Ok((right, exact))
 }

@@ -12,6 +12,7 @@
 
 mod card;
 mod recipe;
+mod solve;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -20,11 +21,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use epikv_model::Device;
-use epikv_model::cache::{Capacity, Scope};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
-use epikv_model::sampler::Sampling;
-use epikv_model::session::{RowSpec, Session};
 use epikv_model::train::{Checkpoint, Example, Score, Trainer, export_folder};
 use epikv_tasks::tiny::lesson::Lesson;
 use epikv_tasks::tiny::{Level, TinyProblem, vocabulary, write_tokenizer};
@@ -145,23 +143,9 @@ impl Run {
         export_folder(&self.trainer, &folder, true)?;
         write_tokenizer(&folder)?;
         let model = epikv_model::Model::open(&ModelRef::Folder(folder), &Device::Cpu, WeightFormat::F32)?;
-        let specs = problems.iter().enumerate().map(|(key, problem)| {
-            Ok(RowSpec {
-                key,
-                context: problem.prompt(),
-                cache: model.decoder.cache(Scope::Global, Capacity::Growing)?,
-                max_new: problem.solution().len() + 64,
-                stop_ids: model.stop_ids(),
-                sampling: Sampling::Greedy,
-            })
-        });
         let mut n_right = 0;
-        Session::new(&model.decoder).run(specs, 32, |row| {
-            let problem = &problems[row.key];
-            let ending =
-                [vocabulary::BOX_START, vocabulary::digit(problem.gold()), vocabulary::BOX_END, vocabulary::EOS];
-            n_right += usize::from(row.generated.ends_with(&ending));
-            Ok::<(), epikv_model::Error>(())
+        solve::greedily(&model, problems, |problem, generated| {
+            n_right += usize::from(solve::is_right(problem, generated));
         })?;
         Ok(n_right)
     }

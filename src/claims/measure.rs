@@ -1,14 +1,13 @@
 //! The figures that bear on the claims, read from the files of a run.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
 use anyhow::Result;
+use epikv_analyzer::Band;
 use epikv_schemas::{
     Correlations, CorrelationsByTrace, EvictionRun, EvictionTiming, LabelTrace, Provenance, Record, read_table,
 };
-use epikv_signals::{REFERENCE_LAYERS, map_layer};
 use epikv_stats::mcnemar::mcnemar;
 use serde::Serialize;
 
@@ -33,9 +32,6 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("important_share", important_share),
     ("time_epikv_h2o", time_epikv_h2o),
 ];
-
-/// Layers of the two bands in the reference model.
-const BANDS: [(&str, RangeInclusive<usize>); 2] = [("A (7-13)", 7..=13), ("B (18-25)", 18..=25)];
 
 /// A policy and its budget.
 type Under<'r> = (&'r str, Option<&'r str>);
@@ -132,16 +128,16 @@ fn band_rho(run: &Run) -> Vec<String> {
     let n_layers = rows.iter().filter_map(|row| row.layer).max().map_or(0, |last| last as usize + 1);
     let mut lines = Vec::new();
     for scope in ["pooled", "within"] {
-        for (name, layers) in &BANDS {
-            let mapped: std::collections::BTreeSet<usize> = layers.clone().map(|l| map_layer(l, n_layers)).collect();
+        for band in Band::both(n_layers) {
             let of_band = rows
                 .iter()
-                .filter(|row| row.scope == scope && row.layer.is_some_and(|l| mapped.contains(&(l as usize))));
+                .filter(|row| row.scope == scope && row.layer.is_some_and(|l| band.layers.contains(&(l as usize))));
             let rho: Vec<f64> = of_band.filter_map(|row| row.rho).collect();
             if let Some(mean) = epikv_stats::moments::mean(&rho) {
                 let positive = rho.iter().filter(|rho| **rho > 0.0).count();
                 lines.push(format!(
-                    "band {name} of {REFERENCE_LAYERS} layers, {scope}: mean rho {mean:+.3}, {positive} of {} layers positive",
+                    "{}, {scope}: mean rho {mean:+.3}, {positive} of {} layers positive",
+                    band.describe(),
                     rho.len()
                 ));
             }

@@ -1,0 +1,73 @@
+//! Flags of `epikv correlate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{ModelArgs, at_least_one};
+
+/// `epikv correlate`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CorrelateArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Traces, as `epikv trace` writes them.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) traces: PathBuf,
+    /// Folder that `epikv label` wrote.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) labels: PathBuf,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Published coefficients to draw as well: a table with the columns signal and `spearman_rho`.
+    #[arg(long, value_name = "F.csv")]
+    pub(crate) reference: Option<PathBuf>,
+    /// Signals, separated by commas, or all; `epikv signals` lists them.
+    #[arg(long, default_value = "all", value_name = "A,B")]
+    pub(crate) signals: String,
+    /// Smoothers, separated by commas, or all: raw, mean, ema, z.
+    #[arg(long, default_value = "all", value_name = "A,B")]
+    pub(crate) smooth: String,
+    /// Tokens that smoothers see; the decay of ema follows.
+    #[arg(long, default_value_t = epikv_signals::DEFAULT_WINDOW, value_name = "N", value_parser = window)]
+    pub(crate) smooth_window: usize,
+    /// Where smoothers start: empty at the first decoded token, or at the prompt's first as in the published study.
+    #[arg(long, value_enum, default_value_t = WindowStart::Decode)]
+    pub(crate) window_from: WindowStart,
+    /// Replicates of the trace bootstrap; 0 for none.
+    #[arg(long, default_value_t = 2000, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub(crate) bootstrap: u32,
+    /// Form of the interval on the number of traces.
+    #[arg(long, value_enum, default_value_t = CiName::Fisher)]
+    pub(crate) ci: CiName,
+    /// Leave out the rows of random weights of the same shape, which need as much memory as the model.
+    #[arg(long)]
+    pub(crate) no_random_weights: bool,
+}
+
+/// A smoother's window: no longer than any trace.
+fn window(text: &str) -> Result<usize, String> {
+    at_least_one(text).and_then(|n| if n <= 1 << 20 { Ok(n) } else { Err("expected at most 1048576".to_owned()) })
+}
+
+/// `--window-from`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WindowStart {
+    /// The first decoded token.
+    Decode,
+    /// The prompt's first token.
+    Prompt,
+}
+
+/// `--ci`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CiName {
+    /// Standard error `1/sqrt(n-3)` of Fisher's z.
+    Fisher,
+    /// `sqrt(1.06/(n-3))`.
+    Fieller,
+    /// `sqrt((1+rho^2/2)/(n-3))`.
+    BonettWright,
+}

@@ -1,0 +1,71 @@
+//! Flags of `epikv label`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use epikv_labeler::filler::Filler;
+
+use super::{ModelArgs, at_least_one};
+
+/// `epikv label`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LabelArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Traces, as `epikv trace` writes them.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) traces: PathBuf,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// The way to the labels.
+    #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
+    pub(crate) protocol: ProtocolName,
+    /// What stands in the place of a window: eos, pad, random, randmulti or token:ID.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) filler: Option<Filler>,
+    /// Tokens of a window.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) window: Option<usize>,
+    /// Distance between window starts.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) stride: Option<usize>,
+    /// New tokens of a regeneration at most.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_new: Option<usize>,
+    /// `paper`: against gold, truncated flips, filler eos, windows from the prompt's end.
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<Preset>,
+    /// What counts as the answer: `math` finds and grades it, `text` compares the whole regenerated text.
+    #[arg(long, value_enum, default_value_t = AnswerName::Math)]
+    pub(crate) answer: AnswerName,
+    /// Label wrong traces and traces with an unusable control too; they stay marked.
+    #[arg(long)]
+    pub(crate) include_unusable: bool,
+}
+
+/// `--protocol`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProtocolName {
+    /// What lies before a window is computed once a trace and shared; the same labels to the bit.
+    Fast,
+    /// One fresh pass and one regeneration a window.
+    Naive,
+}
+
+/// `--preset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Preset {
+    /// The protocol of the published labels.
+    Paper,
+}
+
+/// `--answer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerName {
+    /// By the grader.
+    Math,
+    /// To the letter.
+    Text,
+}
