@@ -124,10 +124,7 @@ pub fn decode_all(
         let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() };
         worker.run(batch.max(1), done)
     });
-    ledgers.into_iter().try_fold(Ledger::default(), |sum, ledger| {
-        let Ledger { prefill, draft, decode } = ledger?;
-        Ok(Ledger { prefill: sum.prefill + prefill, draft: sum.draft + draft, decode: sum.decode + decode })
-    })
+    ledgers.into_iter().sum()
 }
 
 /// One session and the generations that it has under way.

@@ -209,11 +209,9 @@ impl Experiment<'_> {
             (self.progress)(Progress::Done);
         };
         let started = Instant::now();
-        let ledger = decode_all(&self.model.decoder, &policy.policy, &jobs, self.settings.batch, &done)?;
+        self.runs.ledger += decode_all(&self.model.decoder, &policy.policy, &jobs, self.settings.batch, &done)?;
         let of = (policy.name.clone(), budget.map(|budget| budget.to_string()), started.elapsed());
         self.runs.elapsed.push(of);
-        self.runs.ledger.prefill += ledger.prefill;
-        self.runs.ledger.decode += ledger.decode;
         let decoded = decoded.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let writer = Writer { model: self.model, settings: self.settings, policy };
         for ((item, cell), decoded) in prepared.iter().zip(&cells).zip(&decoded) {

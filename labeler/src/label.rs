@@ -95,11 +95,10 @@ pub fn label(
     watch(Progress::Planned { phase: "controls", total: jobs.len() });
     let mut controls: Vec<Option<Regenerated>> = vec![None; jobs.len()];
     let contexts = jobs.iter().map(|job| Ok(Context { tokens: job.context.clone(), prefix: None }));
-    let ledger = regenerate(model, contexts, config.max_new, config.batch, |i, control| {
+    labels.ledger += regenerate(model, contexts, config.max_new, config.batch, |i, control| {
         controls[i] = Some(control);
         watch(Progress::Done);
     })?;
-    add(&mut labels.ledger, ledger);
     for (job, control) in jobs.iter_mut().zip(controls.into_iter().flatten()) {
         labels.timings.push(timing(job.trace, None, &control, config));
         let stop = model.stop_ids();
@@ -141,11 +140,10 @@ pub fn label(
         Ok(Context { tokens, prefix: prefix.map(|prefix| (prefix, plan.span.start)) })
     });
     let mut results: Vec<Option<Regenerated>> = vec![None; plans.len()];
-    let ledger = regenerate(model, contexts, config.max_new, config.batch, |i, result| {
+    labels.ledger += regenerate(model, contexts, config.max_new, config.batch, |i, result| {
         results[i] = Some(result);
         watch(Progress::Done);
     })?;
-    add(&mut labels.ledger, ledger);
     labels.ledger.prefill += n_shared as u64;
     let mut spans: Vec<Vec<(Range<usize>, Option<bool>)>> = vec![Vec::new(); jobs.len()];
     for (plan, result) in plans.into_iter().zip(results.into_iter().flatten()) {
@@ -239,10 +237,4 @@ fn timing(trace: &Trace, window: Option<usize>, result: &Regenerated, config: &C
         batch: config.batch as i32,
         threads: config.threads as i32,
     }
-}
-
-fn add(total: &mut Ledger, more: Ledger) {
-    total.prefill += more.prefill;
-    total.draft += more.draft;
-    total.decode += more.decode;
 }

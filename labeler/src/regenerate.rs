@@ -86,10 +86,7 @@ pub(crate) fn regenerate(
         })?;
         Ok(session.ledger())
     });
-    ledgers.into_iter().try_fold(Ledger::default(), |sum, ledger| {
-        let Ledger { prefill, draft, decode } = ledger?;
-        Ok(Ledger { prefill: sum.prefill + prefill, draft: sum.draft + draft, decode: sum.decode + decode })
-    })
+    ledgers.into_iter().sum()
 }
 
 /// What only one session at a time may use. A session that failed while it held it left it whole.

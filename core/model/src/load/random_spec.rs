@@ -77,13 +77,9 @@ impl RandomSpec {
         }
     }
 
-    /// Random weights of the shape of a decoder. What is not shape is as in every random decoder: RoPE base and scaling,
-    /// the term in the norms, biases by family.
-    ///
-    /// # Errors
-    /// If so many weights are refused.
-    pub fn like(config: &ModelConfig, seed: u64) -> Result<Self> {
-        let spec = Self {
+    /// The spec with every key that gives a configuration.
+    fn of_config(config: &ModelConfig, seed: u64) -> Self {
+        Self {
             seed,
             architecture: Some(config.architecture),
             n_layers: Some(config.n_layers),
@@ -95,27 +91,21 @@ impl RandomSpec {
             intermediate_size: Some(config.intermediate_size),
             max_positions: Some(config.max_positions),
             tied: Some(config.tie_word_embeddings),
-        };
-        spec.to_string().parse() // the checks of what is typed
+        }
+    }
+
+    /// Random weights of the shape of a decoder. What is not shape is as in every random decoder: RoPE base and scaling,
+    /// the term in the norms, biases by family.
+    ///
+    /// # Errors
+    /// If so many weights are refused.
+    pub fn like(config: &ModelConfig, seed: u64) -> Result<Self> {
+        Self::of_config(config, seed).to_string().parse() // the checks of what is typed
     }
 
     /// The spec with every key, so that its hash changes when a default does.
     pub(super) fn written_out(&self) -> String {
-        let config = self.config();
-        let full = Self {
-            seed: self.seed,
-            architecture: Some(config.architecture),
-            n_layers: Some(config.n_layers),
-            n_heads: Some(config.n_heads),
-            n_kv_heads: Some(config.n_kv_heads),
-            hidden_size: Some(config.hidden_size),
-            head_dim: Some(config.head_dim),
-            vocab_size: Some(config.vocab_size),
-            intermediate_size: Some(config.intermediate_size),
-            max_positions: Some(config.max_positions),
-            tied: Some(config.tie_word_embeddings),
-        };
-        full.to_string()
+        Self::of_config(&self.config(), self.seed).to_string()
     }
 
     fn set(&mut self, key: &str, value: &str) -> Option<()> {

@@ -3,6 +3,9 @@
 mod row;
 mod side_by_side;
 
+use std::iter::Sum;
+use std::ops::AddAssign;
+
 use crate::batch::{LogitsOf, RowInput};
 use crate::cache::{Pos, RowCache};
 use crate::decoder::Decoder;
@@ -27,6 +30,23 @@ pub struct Ledger {
     pub draft: u64,
     /// Single tokens fed while decoding.
     pub decode: u64,
+}
+
+impl AddAssign for Ledger {
+    fn add_assign(&mut self, more: Self) {
+        self.prefill += more.prefill;
+        self.draft += more.draft;
+        self.decode += more.decode;
+    }
+}
+
+impl Sum for Ledger {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum += one;
+            sum
+        })
+    }
 }
 
 /// What a step did.
