@@ -7,28 +7,26 @@ use crate::lanes::{LANES, join};
 ///
 /// `x = n ln 2 + r`, `|r| <= ln 2 / 2`; a degree-6 polynomial for `exp(r)` and an exponent add for `2^n`.
 /// Below -87.33 the result is 0 (no denormals), above 88.37 it is infinite.
-#[inline]
+///
+/// No branches, so that loops over it take eight values at once.
+#[inline(always)]
 pub fn exp(x: f32) -> f32 {
     // ln 2 in two parts: n * LN2_HI is exact for |n| < 2^9.
     const LN2_HI: f32 = 0.693_359_4;
     const LN2_LO: f32 = -2.121_944_4e-4;
-    let n = (x * std::f32::consts::LOG2_E).round_ties_even();
-    let n = n.clamp(-127.0, 128.0);
+    // Adding this rounds a number below 2^22 to an integer (ties to even), which then stands in the lowest bits.
+    const SHIFT: f32 = 12_582_912.0;
+    let shifted = (x * std::f32::consts::LOG2_E).clamp(-127.0, 127.0) + SHIFT;
+    let n = shifted - SHIFT;
     let r = n.mul_add(-LN2_LO, n.mul_add(-LN2_HI, x));
     let mut p = 1.388_888_9e-3_f32; // 1/6!
     for c in [8.333_334e-3, 4.166_666_8e-2, 1.666_666_7e-1, 0.5, 1.0, 1.0_f32] {
         p = p.mul_add(r, c);
     }
-    // The cast saturates and maps NaN to 0; NaN itself is carried by `r` through `p`.
-    let scale = f32::from_bits(((n.min(127.0) as i32 + 127) as u32) << 23);
-    let y = p * scale;
-    if x < -87.33 {
-        0.0
-    } else if x > 88.37 {
-        f32::INFINITY
-    } else {
-        y
-    }
+    // NaN is carried by `r` through `p`, whatever the exponent is then.
+    let scale = f32::from_bits(shifted.to_bits().wrapping_sub(SHIFT.to_bits()).wrapping_add(127) << 23);
+    let y = if x < -87.33 { 0.0 } else { p * scale };
+    if x > 88.37 { f32::INFINITY } else { y }
 }
 
 multiversion! {
@@ -42,17 +40,19 @@ multiversion! {
             }
         }
         let max = top.iter().chain(tail).fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
+        // Two passes: the compiler takes eight exponentials at once only in a loop of their own.
+        for v in s.iter_mut() {
+            *v = exp(*v - max);
+        }
         let mut acc = [0.0_f32; LANES];
-        let (full, tail) = s.as_chunks_mut::<LANES>();
+        let (full, tail) = s.as_chunks::<LANES>();
         for c in full {
             for lane in 0..LANES {
-                c[lane] = exp(c[lane] - max);
                 acc[lane] += c[lane];
             }
         }
-        for (lane, v) in tail.iter_mut().enumerate() {
-            *v = exp(*v - max);
-            acc[lane] += *v;
+        for (sum, v) in acc.iter_mut().zip(tail) {
+            *sum += v;
         }
         let factor = 1.0 / join(acc);
         for v in s.iter_mut() {

@@ -17,6 +17,7 @@ mod portable;
 use rayon::prelude::*;
 
 use crate::disjoint::Disjoint;
+use crate::lanes::LANES;
 use crate::pointwise::softmax;
 
 pub use observe::{HeadObservation, Observe};
@@ -62,14 +63,6 @@ impl Slots<'_> {
             Self::List(list) => list.len(),
         }
     }
-
-    #[inline]
-    fn get(&self, i: usize) -> usize {
-        match self {
-            Self::First(_) => i,
-            Self::List(list) => list[i] as usize,
-        }
-    }
 }
 
 /// Stored keys and values of one KV head.
@@ -97,8 +90,8 @@ pub struct AttentionRow<'a> {
 ///
 /// # Panics
 /// If shapes disagree or a slot is outside its storage.
-pub fn attend(
-    rows: &[AttentionRow<'_>],
+pub fn attend<'a>(
+    rows: &[AttentionRow<'a>],
     shape: AttentionShape,
     observe: Observe,
     out: &mut [f32],
@@ -122,7 +115,7 @@ pub fn attend(
     assert_eq!(out.len(), first_token * token_width, "attend: out has the wrong length");
     let target = Disjoint::new(out);
     let run =
-        |scratch: &mut Scratch, item: &Item| (item.row, item.run(&rows[item.row], shape, observe, target, scratch));
+        |scratch: &mut Scratch<'a>, item: &Item| (item.row, item.run(&rows[item.row], shape, observe, target, scratch));
     let results: Vec<_> = if work < SERIAL_BELOW || rayon::current_num_threads() == 1 {
         let mut scratch = Scratch::default();
         items.iter().map(|item| run(&mut scratch, item)).collect()
@@ -165,7 +158,13 @@ fn check(row: &AttentionRow<'_>, shape: AttentionShape) -> usize {
 
 /// Buffers that the items of a thread share, so that a decode step does not ask for memory at every head.
 #[derive(Default)]
-struct Scratch {
+struct Scratch<'a> {
+    /// Visible keys in order of positions, and then the last one again up to a whole tile.
+    keys: Vec<&'a [f32]>,
+    /// Visible values in order of positions.
+    values: Vec<&'a [f32]>,
+    /// A tile of keys, `[D, KEY_TILE]`.
+    columns: Vec<[f32; KEY_TILE]>,
     /// `[queries, keys rounded up]`; what is not written for an item is not read for it either.
     scores: Vec<f32>,
     /// `[queries, D]`.
@@ -182,26 +181,20 @@ struct Item {
 }
 
 impl Item {
-    fn run(
+    fn run<'a>(
         &self,
-        row: &AttentionRow<'_>,
+        row: &AttentionRow<'a>,
         shape: AttentionShape,
         observe: Observe,
         out: Disjoint,
-        scratch: &mut Scratch,
+        scratch: &mut Scratch<'a>,
     ) -> HeadObservation {
         let (d, group) = (shape.head_dim, shape.n_heads / shape.n_kv_heads);
         let segments = &row.heads[self.head];
         let n_keys = keys(segments);
         let mut observation = HeadObservation::new(observe, group, self.n_tokens, n_keys);
-        let place = |key: usize| -> (&Segment<'_>, usize) {
-            let prefix = segments[0].slots.len();
-            if key < prefix {
-                (&segments[0], segments[0].slots.get(key) * d)
-            } else {
-                (&segments[1], segments[1].slots.get(key - prefix) * d)
-            }
-        };
+        let Scratch { keys, values, columns, scores, sums } = scratch;
+        gather(segments, d, keys, values);
         // Queries of a block, token-major: (token, query head of the group).
         for from in self.tokens.clone().step_by(TOKEN_BLOCK) {
             let tokens = from..self.tokens.end.min(from + TOKEN_BLOCK);
@@ -213,18 +206,19 @@ impl Item {
             let visible = |i: usize| n_keys - (self.n_tokens - 1 - (tokens.start + i / group));
             let most = visible(n_queries - 1);
             let stride = most.next_multiple_of(KEY_TILE);
-            let Scratch { scores, sums } = &mut *scratch;
             scores.resize(n_queries * stride, 0.0);
-            for key in (0..most).step_by(KEY_TILE) {
-                // Past the end the last key is repeated; those scores are never read.
-                let tile: [&[f32]; KEY_TILE] = std::array::from_fn(|i| {
-                    let (segment, at) = place((key + i).min(most - 1));
-                    &segment.k[at..at + d]
-                });
-                for i in 0..n_queries {
-                    if visible(i) > key {
-                        let s = &mut scores[i * stride + key..][..KEY_TILE];
-                        score_tile(query(i), &tile, shape.scale, s);
+            let (tiles, _) = keys.as_chunks::<KEY_TILE>();
+            for (key, tile) in (0..most).step_by(KEY_TILE).zip(tiles) {
+                // Scores of keys that a query does not see are never read.
+                let seeing = (0..n_queries).filter(|&i| visible(i) > key);
+                if n_queries * LANES >= d {
+                    transpose(tile, columns);
+                    for i in seeing {
+                        score_columns(query(i), columns, shape.scale, &mut scores[i * stride + key..][..KEY_TILE]);
+                    }
+                } else {
+                    for i in seeing {
+                        score_tile(query(i), tile, shape.scale, &mut scores[i * stride + key..][..KEY_TILE]);
                     }
                 }
             }
@@ -235,18 +229,13 @@ impl Item {
             }
             sums.clear();
             sums.resize(n_queries * d, 0.0);
-            let mut tile: [&[f32]; VALUE_TILE] = [&[]; VALUE_TILE];
             for key in (0..most).step_by(VALUE_TILE) {
-                let in_tile = VALUE_TILE.min(most - key);
-                for (j, value) in tile[..in_tile].iter_mut().enumerate() {
-                    let (segment, at) = place(key + j);
-                    *value = &segment.v[at..at + d];
-                }
-                for i in 0..n_queries {
-                    let n = visible(i);
-                    if n > key {
-                        let take = in_tile.min(n - key);
-                        add_weighted(&scores[i * stride + key..][..take], &tile[..take], &mut sums[i * d..][..d]);
+                // The query heads of a token see the same keys.
+                for i in (0..n_queries).step_by(group) {
+                    let end = visible(i).min(key + VALUE_TILE);
+                    if end > key {
+                        let weights = Weights { p: &scores[i * stride + key..], stride, n_queries: group };
+                        add_weighted(weights, &values[key..end], &mut sums[i * d..(i + group) * d]);
                     }
                 }
             }
@@ -264,22 +253,114 @@ impl Item {
     }
 }
 
+/// Finds the visible keys and values of a head, and asks for them before they are used: free slots are taken in any order,
+/// which no hardware foresees.
+fn gather<'a>(segments: &[Segment<'a>; 2], d: usize, keys: &mut Vec<&'a [f32]>, values: &mut Vec<&'a [f32]>) {
+    keys.clear();
+    values.clear();
+    for Segment { k, v, slots } in segments {
+        let mut add = |slot: usize| {
+            let (key, value) = (&k[slot * d..(slot + 1) * d], &v[slot * d..(slot + 1) * d]);
+            #[cfg(target_arch = "x86_64")]
+            {
+                avx2::prefetch(key);
+                avx2::prefetch(value);
+            }
+            keys.push(key);
+            values.push(value);
+        };
+        match slots {
+            Slots::First(n) => (0..*n).for_each(&mut add),
+            Slots::List(list) => list.iter().for_each(|&slot| add(slot as usize)),
+        }
+    }
+    if let Some(&last) = keys.last() {
+        keys.resize(keys.len().next_multiple_of(KEY_TILE), last);
+    }
+}
+
 /// `scores[i] = scale * dot(q, keys[i])` for eight keys.
 fn score_tile(q: &[f32], keys: &[&[f32]; KEY_TILE], scale: f32, scores: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
-    if crate::instruction_set() == crate::Isa::Avx2 && q.len().is_multiple_of(crate::lanes::LANES) {
+    if crate::instruction_set() == crate::Isa::Avx2 && q.len().is_multiple_of(LANES) {
         avx2::score_tile(q, keys, scale, scores);
         return;
     }
     portable::score_tile(q, keys, scale, scores);
 }
 
-/// `sum[c] = fma(p[j], values[j][c], sum[c])` over `j` in order.
-fn add_weighted(p: &[f32], values: &[&[f32]], sum: &mut [f32]) {
+/// `columns[c][i] = keys[i][c]`: pays where many queries read the tile.
+fn transpose(keys: &[&[f32]; KEY_TILE], columns: &mut Vec<[f32; KEY_TILE]>) {
+    columns.resize(keys[0].len(), [0.0; KEY_TILE]);
     #[cfg(target_arch = "x86_64")]
-    if crate::instruction_set() == crate::Isa::Avx2 && sum.len().is_multiple_of(crate::lanes::LANES) {
-        avx2::add_weighted(p, values, sum);
+    if crate::instruction_set() == crate::Isa::Avx2 && columns.len().is_multiple_of(LANES) {
+        avx2::transpose_keys(keys, columns);
         return;
     }
-    portable::add_weighted(p, values, sum);
+    portable::transpose_keys(keys, columns);
+}
+
+/// The same as [`score_tile`] from the columns of the tile.
+fn score_columns(q: &[f32], columns: &[[f32; KEY_TILE]], scale: f32, scores: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::instruction_set() == crate::Isa::Avx2 && q.len().is_multiple_of(LANES) {
+        avx2::score_columns(q, columns, scale, scores);
+        return;
+    }
+    portable::score_columns(q, columns, scale, scores);
+}
+
+/// Weights of some values for several queries.
+#[derive(Clone, Copy)]
+struct Weights<'a> {
+    /// `[n_queries, stride]`, of which the first columns count.
+    p: &'a [f32],
+    stride: usize,
+    n_queries: usize,
+}
+
+/// `sums[q][c] = fma(p[q][j], values[j][c], sums[q][c])` over `j` in order.
+fn add_weighted(weights: Weights<'_>, values: &[&[f32]], sums: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::instruction_set() == crate::Isa::Avx2 && values[0].len().is_multiple_of(LANES) {
+        avx2::add_weighted(weights, values, sums);
+        return;
+    }
+    portable::add_weighted(weights, values, sums);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, and all ways to the same bits.
+    #[test]
+    fn tiles_and_columns_and_plain_code_agree_bit_by_bit() {
+        let number = |i: usize| ((i * 7919) % 2003) as f32 / 997.0 - 1.0;
+        for d in [8, 16, 24, 64, 80, 12] {
+            let stored: Vec<f32> = (0..KEY_TILE * d).map(number).collect();
+            let keys: [&[f32]; KEY_TILE] = std::array::from_fn(|i| &stored[i * d..(i + 1) * d]);
+            let q: Vec<f32> = (0..d).map(|i| number(i + 55)).collect();
+            let score = |f: &dyn Fn(&mut [f32])| {
+                let mut scores = [0.0_f32; KEY_TILE];
+                f(&mut scores);
+                scores.map(f32::to_bits)
+            };
+            let mut columns = Vec::new();
+            transpose(&keys, &mut columns);
+            let plain = score(&|s| portable::score_tile(&q, &keys, 0.3, s));
+            assert_eq!(score(&|s| score_tile(&q, &keys, 0.3, s)), plain, "{d}");
+            assert_eq!(score(&|s| score_columns(&q, &columns, 0.3, s)), plain, "{d}");
+            assert_eq!(score(&|s| portable::score_columns(&q, &columns, 0.3, s)), plain, "{d}");
+
+            for n_queries in 1..6 {
+                let p: Vec<f32> = (0..n_queries * 9).map(|i| number(i + 3)).collect();
+                let weights = Weights { p: &p, stride: 9, n_queries };
+                let (mut fast, mut plain) = (vec![0.5; n_queries * d], vec![0.5; n_queries * d]);
+                add_weighted(weights, &keys[..7], &mut fast);
+                portable::add_weighted(weights, &keys[..7], &mut plain);
+                assert_eq!(fast, plain, "{d} {n_queries}");
+            }
+        }
+    }
 }

@@ -119,39 +119,41 @@ impl ParameterLayout {
         self.parameters.iter().map(variable).collect()
     }
 
-    /// Carries a flat vector over to a deeper layout: block `i` of the new model comes from block `i L / L'` of this one.
+    /// Carries a flat vector over to a deeper layout: block `i` of the new model is a copy of block `i L / L'` of this one.
     ///
-    /// The first of the new blocks that share a source is the source itself. The others read as it reads; `inserted`
-    /// makes what they write: zeros for weights, so that the deeper model computes the same function, and zeros
-    /// for moments altogether.
-    pub(super) fn grown(&self, deeper: &Self, flat: &[f32], inserted: Inserted) -> Vec<f32> {
+    /// The `k` copies of a block write `1 / k` of what it wrote, each after the one before: the block's one long step along
+    /// the residual stream becomes `k` short ones. The function changes a little, and no copy is idle.
+    /// Gradients of matrices that write stay as they were, those of the others shrink by `k`; so do the moments.
+    pub(super) fn grown(&self, deeper: &Self, flat: &[f32], holds: Holds) -> Vec<f32> {
         let mut grown = vec![0.0; deeper.n_weights()];
-        let mut copy = |from: usize, to: usize| {
-            deeper.parameters[to].of_mut(&mut grown).copy_from_slice(self.parameters[from].of(flat));
+        let mut copy = |from: usize, to: usize, factor: f32| {
+            let pairs = deeper.parameters[to].of_mut(&mut grown).iter_mut().zip(self.parameters[from].of(flat));
+            pairs.for_each(|(to, from)| *to = factor * from);
         };
-        copy(0, 0);
-        copy(self.parameters.len() - 1, deeper.parameters.len() - 1);
-        let mut last = None;
+        copy(0, 0, 1.0);
+        copy(self.parameters.len() - 1, deeper.parameters.len() - 1, 1.0);
+        let source = |layer: usize| layer * self.n_layers / deeper.n_layers;
         for layer in 0..deeper.n_layers {
-            let source = layer * self.n_layers / deeper.n_layers;
-            let is_new = last.replace(source) == Some(source);
+            let n_copies = (0..deeper.n_layers).filter(|other| source(*other) == source(layer)).count() as f32;
             for part in 0..PER_LAYER {
-                let (from, to) = (1 + source * PER_LAYER + part, 1 + layer * PER_LAYER + part);
-                let writes = matches!(part, 2 | 5);
-                if !is_new || (inserted == Inserted::Weights && !writes) {
-                    copy(from, to);
-                }
+                let factor = match (holds, matches!(part, 2 | 5)) {
+                    (Holds::Weights, true) | (Holds::FirstMoments, false) => 1.0 / n_copies,
+                    (Holds::SecondMoments, false) => 1.0 / (n_copies * n_copies),
+                    (Holds::Weights, false) | (Holds::FirstMoments | Holds::SecondMoments, true) => 1.0,
+                };
+                copy(1 + source(layer) * PER_LAYER + part, 1 + layer * PER_LAYER + part, factor);
             }
         }
         grown
     }
 }
 
-/// What a flat vector holds, when blocks are inserted.
+/// What a flat vector holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Inserted {
+pub(super) enum Holds {
     Weights,
-    Moments,
+    FirstMoments,
+    SecondMoments,
 }
 
 /// A normal number, by Box and Muller's method.

@@ -123,12 +123,13 @@ fn a_step_does_not_depend_on_threads_and_training_learns() -> Result<()> {
 }
 
 #[test]
-fn growing_keeps_the_function_and_new_layers_learn() -> Result<()> {
+fn growing_nearly_keeps_the_function_and_all_layers_learn() -> Result<()> {
     let mut trainer = trainer()?;
     let examples = examples();
     let before = loss(&trainer, &examples)?;
     trainer.grow(5)?;
-    assert!((loss(&trainer, &examples)? - before).abs() < 1e-3);
+    let grown = loss(&trainer, &examples)?;
+    assert!((grown - before).abs() < 0.02 * before, "{before} became {grown}");
     let (gradient, _) = trainer.gradient(&examples, 1.0)?;
     for parameter in trainer.layout.parameters().iter().filter(|p| p.name.ends_with("out") || p.name.ends_with("down"))
     {

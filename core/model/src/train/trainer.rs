@@ -9,7 +9,7 @@ use super::adamw::{AdamW, AdamWOptions};
 use super::attention::Angles;
 use super::example::{Example, Packed, parts};
 use super::forward;
-use super::layout::{Inserted, ParameterLayout};
+use super::layout::{Holds, ParameterLayout};
 use super::loss::{Score, cross_entropy};
 use super::pointwise::read;
 use crate::config::{Architecture, ModelConfig};
@@ -101,7 +101,7 @@ impl Trainer {
         self.optimiser.step
     }
 
-    /// Makes the model deeper without changing its function: see [`ParameterLayout`].
+    /// Makes the model deeper by copies of its blocks that share what a block wrote: its function changes little.
     ///
     /// # Errors
     /// If there are fewer layers than before.
@@ -115,10 +115,9 @@ impl Trainer {
         }
         let config = ModelConfig { n_layers, ..self.config.clone() };
         let deeper = ParameterLayout::new(&config);
-        self.weights = self.layout.grown(&deeper, &self.weights, Inserted::Weights);
-        for moments in [&mut self.optimiser.first, &mut self.optimiser.second] {
-            *moments = self.layout.grown(&deeper, moments, Inserted::Moments);
-        }
+        self.weights = self.layout.grown(&deeper, &self.weights, Holds::Weights);
+        self.optimiser.first = self.layout.grown(&deeper, &self.optimiser.first, Holds::FirstMoments);
+        self.optimiser.second = self.layout.grown(&deeper, &self.optimiser.second, Holds::SecondMoments);
         (self.config, self.layout) = (config, deeper);
         Ok(())
     }
