@@ -165,6 +165,7 @@ fn generate(
             max_new: args.max_new,
             stop_ids: model.stop_ids(),
             sampling: sampling(args, plan),
+            draft: [].into(),
         })
     });
     let mut session = Session::new(&model.decoder);
@@ -234,7 +235,7 @@ fn timing(trace: &Trace, row: &FinishedRow, args: &TraceArgs, threads: usize) ->
     TraceTiming {
         trace_id: trace.trace_id.clone(),
         wall_s: row.wall.as_secs_f64(),
-        n_forwarded: (row.n_context + row.generated.len() - 1) as i64,
+        n_forwarded: row.n_forwarded as i64,
         n_decoded: row.generated.len() as i64,
         batch: args.model.batch as i32,
         threads: threads as i32,

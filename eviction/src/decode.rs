@@ -199,6 +199,7 @@ impl Worker<'_> {
             max_new: generation.max_new,
             stop_ids: generation.stop_ids.to_vec(),
             sampling: generation.sampling,
+            draft: [].into(),
         })?;
         let n_layers = self.decoder.config().n_layers;
         let scores = Scores::new(policy.score, n_layers, generation.stream, generation.labels.as_ref())?;

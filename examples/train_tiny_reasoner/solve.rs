@@ -27,6 +27,7 @@ pub(crate) fn greedily(
             max_new: problem.solution().len() + MORE_TOKENS,
             stop_ids: model.stop_ids(),
             sampling: Sampling::Greedy,
+            draft: [].into(),
         })
     });
     Session::new(&model.decoder).run(specs, BATCH, |row| {

@@ -123,10 +123,12 @@ impl<'t> Job<'t> {
         self.control = Some(control);
     }
 
-    /// The trace's own tokens after the boundary, at most `n`.
-    pub(crate) fn own_answer(&self, n: usize) -> Vec<u32> {
-        let from = self.context.len();
-        self.trace.token_ids[from..].iter().take(n).map(|&id| id as u32).collect()
+    /// The trace's own tokens after the boundary, up to the first that ends it.
+    pub(crate) fn own_answer(&self, stop_ids: &[u32]) -> Vec<u32> {
+        let mut own: Vec<u32> = self.trace.token_ids[self.context.len()..].iter().map(|&id| id as u32).collect();
+        let end = own.iter().position(|id| stop_ids.contains(id));
+        own.truncate(end.map_or(own.len(), |end| end + 1));
+        own
     }
 
     /// What the answers of windows are compared with: the control's answer.

@@ -1,6 +1,7 @@
 //! Labels of many traces: controls first, then the windows of every trace whose control can be used.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use epikv_grader::Mode;
 use epikv_model::Model;
@@ -94,17 +95,20 @@ pub fn label(
 
     watch(Progress::Planned { phase: "controls", total: jobs.len() });
     let mut controls: Vec<Option<Regenerated>> = vec![None; jobs.len()];
-    let contexts = jobs.iter().map(|job| Ok(Context { tokens: job.context.clone(), prefix: None }));
+    let stop_ids = model.stop_ids();
+    let contexts = jobs.iter().map(|job| {
+        Ok(Context { tokens: job.context.clone(), prefix: None, draft: draft(config, || job.own_answer(&stop_ids)) })
+    });
     labels.ledger += regenerate(model, contexts, config.max_new, config.batch, |i, control| {
         controls[i] = Some(control);
         watch(Progress::Done);
     })?;
     for (job, control) in jobs.iter_mut().zip(controls.into_iter().flatten()) {
         labels.timings.push(timing(job.trace, None, &control, config));
-        let stop = model.stop_ids();
-        let mut own = job.own_answer(control.n_new);
-        own.truncate(own.iter().position(|id| stop.contains(id)).unwrap_or(own.len()));
-        let own = model.tokenizer.decode(&own)?;
+        let own = job.own_answer(&stop_ids);
+        let own = &own[..own.len().min(control.ids.len())];
+        let ended = own.last().is_some_and(|id| stop_ids.contains(id));
+        let own = model.tokenizer.decode(&own[..own.len() - usize::from(ended)])?;
         job.set_control(control, &own, config.answer);
     }
 
@@ -137,7 +141,9 @@ pub fn label(
         };
         shared = prefix.clone().map(|prefix| (plan.job, prefix));
         tokens[plan.span.clone()].copy_from_slice(&plan.filler);
-        Ok(Context { tokens, prefix: prefix.map(|prefix| (prefix, plan.span.start)) })
+        let prefix = prefix.map(|prefix| (prefix, plan.span.start));
+        let control = || jobs[plan.job].control.as_ref().map(|control| control.ids.clone()).unwrap_or_default();
+        Ok(Context { tokens, prefix, draft: draft(config, control) })
     });
     let mut results: Vec<Option<Regenerated>> = vec![None; plans.len()];
     labels.ledger += regenerate(model, contexts, config.max_new, config.batch, |i, result| {
@@ -162,6 +168,14 @@ pub fn label(
     Ok(labels)
 }
 
+/// What a protocol reads ahead.
+fn draft<T: Into<Arc<[u32]>>>(config: &Config, likely: impl FnOnce() -> T) -> Arc<[u32]> {
+    match config.protocol {
+        Protocol::Naive => [].into(),
+        Protocol::Fast => likely().into(),
+    }
+}
+
 fn window_row(job: &Job<'_>, plan: &WindowPlan, result: &Regenerated, config: &Config) -> LabelWindow {
     let cut = result.is_cut();
     let answer = answer_in(&result.text, cut, config.answer);
@@ -181,7 +195,7 @@ fn window_row(job: &Job<'_>, plan: &WindowPlan, result: &Regenerated, config: &C
         answer,
         outcome: outcome.name().to_owned(),
         flipped: outcome.flipped(config.mapping),
-        n_new: result.n_new as i32,
+        n_new: result.ids.len() as i32,
         hit_limit: cut,
         min_margin: result.min_margin,
         answer_text: result.text.clone(),
@@ -223,7 +237,7 @@ fn finish_trace(job: &Job<'_>, spans: &[(Range<usize>, Option<bool>)], labels: &
         important_share: important_share(&per_token[reasoning]),
         boundary_kind: trace.boundary_kind.clone(),
         control_text: control.text.clone(),
-        control_n_new: control.n_new as i32,
+        control_n_new: control.ids.len() as i32,
     });
 }
 
@@ -233,7 +247,7 @@ fn timing(trace: &Trace, window: Option<usize>, result: &Regenerated, config: &C
         window: window.map(|w| w as i32),
         wall_s: result.wall_s,
         n_forwarded: result.n_forwarded as i64,
-        n_decoded: result.n_new as i64,
+        n_decoded: result.ids.len() as i64,
         batch: config.batch as i32,
         threads: config.threads as i32,
     }

@@ -2,8 +2,8 @@
 //!
 //! The protocol of the paper makes a fresh forward pass over the whole context of each window: nothing is shared, and this
 //! is what anything faster is held against. Keys and values before a window are those of the trace itself, though, so the
-//! fast protocol reads them once a trace and starts each row at its window. Rows do not depend on how they are cut, so both
-//! give the same bits.
+//! fast protocol reads them once a trace and starts each row at its window; and it reads the likely answer, that of the
+//! control, in one pass instead of a pass a token. Rows do not depend on how they are cut, so both give the same bits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,8 @@ use crate::error::Result;
 pub(crate) struct Regenerated {
     /// Text of the new tokens, without the ending one.
     pub(crate) text: String,
-    pub(crate) n_new: usize,
+    /// The new tokens, the ending one included.
+    pub(crate) ids: Arc<[u32]>,
     pub(crate) finish: Finish,
     pub(crate) min_margin: Option<f32>,
     pub(crate) n_forwarded: usize,
@@ -41,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) tokens: Vec<u32>,
     /// A cache that holds at least its first tokens, and how many of them are used.
     pub(crate) prefix: Option<(Arc<Prefix>, usize)>,
+    /// What the answer will probably be.
+    pub(crate) draft: Arc<[u32]>,
 }
 
 /// The cache of some tokens, to be shared.
@@ -67,13 +70,14 @@ pub(crate) fn regenerate(
     let stop_ids = model.stop_ids();
     let n = contexts.len();
     let specs = contexts.enumerate().map(|(key, context)| {
-        let Context { mut tokens, prefix } = context?;
+        let Context { mut tokens, prefix, draft } = context?;
         let mut cache = model.decoder.cache(Scope::Global, Capacity::Growing)?;
         if let Some((prefix, n)) = prefix {
             cache = cache.with_prefix(prefix, n)?;
             tokens.drain(..n);
         }
-        Ok(RowSpec { key, context: tokens, cache, max_new, stop_ids: stop_ids.clone(), sampling: Sampling::Greedy })
+        let (stop_ids, sampling) = (stop_ids.clone(), Sampling::Greedy);
+        Ok(RowSpec { key, context: tokens, cache, max_new, stop_ids, sampling, draft })
     });
     let (specs, done) = (Mutex::new(specs), Mutex::new(done));
     let ledgers = side_by_side(&model.decoder, n, || -> Result<Ledger> {
@@ -99,10 +103,10 @@ fn regenerated(model: &Model, row: &FinishedRow) -> Result<Regenerated> {
     let text = model.tokenizer.decode(&row.generated[..row.generated.len() - usize::from(ended)])?;
     Ok(Regenerated {
         text,
-        n_new: row.generated.len(),
+        ids: row.generated.as_slice().into(),
         finish: row.finish,
         min_margin: row.margins.iter().copied().reduce(f32::min),
-        n_forwarded: row.n_context + row.generated.len().saturating_sub(1),
+        n_forwarded: row.n_forwarded,
         wall_s: row.wall.as_secs_f64(),
     })
 }

@@ -1,13 +1,14 @@
 //! The one generation loop: rows come and go, each step feeds all of them.
 
+mod draft;
 mod row;
 mod side_by_side;
 
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-use crate::batch::{LogitsOf, RowInput};
-use crate::cache::{Pos, RowCache};
+use crate::batch::RowInput;
+use crate::cache::RowCache;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
 use crate::ops::with_f32;
@@ -18,8 +19,8 @@ use row::Row;
 pub use row::{Finish, FinishedRow, RowSpec};
 pub use side_by_side::side_by_side;
 
-/// Context tokens that one step reads at most, over all rows.
-const CONTEXT_TOKENS_A_STEP: usize = 512;
+/// Tokens of contexts and drafts that one step reads, over all rows: at most, or as many as the first row asks for.
+const TOKENS_A_STEP: usize = 512;
 
 /// Tokens that went through the model, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,15 +59,6 @@ pub struct Step {
     pub fed: Vec<(usize, usize)>,
     /// What the plan asked for.
     pub taps: Taps,
-}
-
-/// What became of a draft.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verified {
-    /// Draft tokens that the model would have chosen.
-    pub agreed: usize,
-    /// Tokens added to the row: the agreed ones and, unless the row ended before, the model's own next token.
-    pub choices: Vec<Choice>,
 }
 
 /// Generation over packed rows.
@@ -116,11 +108,6 @@ impl<'m> Session<'m> {
         self.rows.iter_mut().find(|r| r.spec.key == key).map(|r| &mut r.spec.cache)
     }
 
-    /// Whether a row was added and has not ended.
-    pub fn is_under_way(&self, key: usize) -> bool {
-        self.rows.iter().any(|r| r.spec.key == key && r.finish.is_none())
-    }
-
     /// Removes and returns the rows that ended.
     pub fn take_finished(&mut self) -> Vec<FinishedRow> {
         let (ended, open): (Vec<Row>, Vec<Row>) = self.rows.drain(..).partition(|r| r.finish.is_some());
@@ -128,27 +115,25 @@ impl<'m> Session<'m> {
         ended.into_iter().filter_map(Row::finished).collect()
     }
 
-    /// One pass: a chunk of context for rows that still read, one token for the others.
+    /// One pass: a chunk of context for rows that still read, one token for the others, and after it what is left of a draft.
     pub fn step(&mut self, plan: &ProbePlan) -> Result<Step> {
-        let mut budget = CONTEXT_TOKENS_A_STEP;
+        let max_positions = self.decoder.config().max_positions;
         let (mut active, mut inputs) = (Vec::new(), Vec::new());
+        let mut room = TOKENS_A_STEP;
         for (i, row) in self.rows.iter().enumerate().filter(|(_, r)| r.finish.is_none()) {
-            if row.unread() > 0 {
-                // A row waits until its whole next chunk fits, so that where its context is cut depends on nothing else:
-                // sums over a chunk then have the same bits in any batch.
-                let chunk = row.unread().min(CONTEXT_TOKENS_A_STEP);
-                if budget < chunk {
-                    continue;
-                }
-                let input = row.next_input(chunk);
-                budget -= input.tokens.len();
-                self.ledger.prefill += input.tokens.len() as u64;
-                inputs.push(input);
-            } else {
-                self.ledger.decode += 1;
-                inputs.push(row.next_input(1));
+            // A row waits until its whole next chunk fits, so that where its context is cut depends on nothing else: sums
+            // over a chunk then have the same bits in any batch.
+            let chunk = row.unread().min(TOKENS_A_STEP);
+            if room < chunk {
+                continue;
             }
-            active.push(i);
+            let (input, n_draft) = row.next_input(chunk, max_positions);
+            room = room.saturating_sub(chunk + n_draft);
+            let purpose = if row.generated.is_empty() { &mut self.ledger.prefill } else { &mut self.ledger.decode };
+            *purpose += (input.tokens.len() - n_draft) as u64;
+            self.ledger.draft += n_draft as u64;
+            inputs.push(input);
+            active.push((i, n_draft));
         }
         if inputs.is_empty() {
             return Ok(Step { choices: Vec::new(), fed: Vec::new(), taps: Taps::default() });
@@ -156,68 +141,14 @@ impl<'m> Session<'m> {
         let (logits, taps) = self.forward(&active, &inputs, plan)?;
         let mut logits = logits.chunks_exact(self.decoder.config().vocab_size);
         let (mut choices, mut fed) = (Vec::new(), Vec::new());
-        for (&i, input) in active.iter().zip(&inputs) {
+        for (&(i, n_draft), input) in active.iter().zip(&inputs) {
             let row = &mut self.rows[i];
-            row.fed += if row.generated.is_empty() { input.tokens.len() } else { 0 };
             fed.push((row.spec.key, input.tokens.len()));
-            if input.n_logits() == 1
-                && let Some(logits) = logits.next()
-            {
-                let position = input.first.0 as usize + input.tokens.len();
-                let choice = row.accept(logits, position, self.decoder.config().max_positions);
-                choices.extend(choice.map(|c| (row.spec.key, c)));
-            }
+            let own: Vec<&[f32]> = logits.by_ref().take(input.n_logits()).collect();
+            let chosen = row.take(input, n_draft, &own, max_positions);
+            choices.extend(chosen.into_iter().map(|choice| (row.spec.key, choice)));
         }
         Ok(Step { choices, fed, taps })
-    }
-
-    /// Feeds a row its pending tokens and a draft of what it may choose next, in one pass, and keeps what agrees.
-    ///
-    /// The row is afterwards exactly where single steps would have brought it. Works for sampling too, since step `t`
-    /// draws the same number in any case.
-    pub fn verify(&mut self, key: usize, draft: &[u32]) -> Result<Verified> {
-        let Some(i) = self.rows.iter().position(|r| r.spec.key == key && r.finish.is_none()) else {
-            return Err(Error::Request {
-                what: "row to verify",
-                expected: "the key of a row under way".to_owned(),
-                got: key.to_string(),
-            });
-        };
-        let row = &self.rows[i];
-        let mut input = row.next_input(usize::MAX);
-        // A draft beyond the row's end, or beyond the context, could not be chosen anyway.
-        let room = self.decoder.config().max_positions - (input.first.0 as usize + input.tokens.len());
-        let draft = &draft[..draft.len().min(row.spec.max_new - row.generated.len()).min(room)];
-        let pending = input.tokens.len();
-        let purpose = if row.generated.is_empty() { &mut self.ledger.prefill } else { &mut self.ledger.decode };
-        *purpose += pending as u64;
-        self.ledger.draft += draft.len() as u64;
-        input.tokens.extend(draft);
-        input.logits = LogitsOf::LastN(draft.len() + 1);
-        let first = input.first.0;
-        let (logits, _) = self.forward(&[i], std::slice::from_ref(&input), &ProbePlan::default())?;
-        let row = &mut self.rows[i];
-        if row.generated.is_empty() {
-            row.fed = row.spec.context.len();
-        }
-        let mut choices = Vec::new();
-        let mut agreed = 0;
-        for (step, logits) in logits.chunks_exact(self.decoder.config().vocab_size).enumerate() {
-            let position = first as usize + pending + step;
-            let Some(choice) = row.accept(logits, position, self.decoder.config().max_positions) else {
-                break;
-            };
-            choices.push(choice);
-            let right = draft.get(step) == Some(&choice.token);
-            agreed += usize::from(right);
-            if !right || row.finish.is_some() {
-                break;
-            }
-        }
-        // Fed and agreed, all but the last choice, which is pending again.
-        let kept = (first as usize + pending + choices.len()).checked_sub(2).map(|p| Pos(p as u32));
-        row.spec.cache.truncate(kept);
-        Ok(Verified { agreed, choices })
     }
 
     /// Keeps up to `batch` rows from `specs` under way until all ended; `done` gets each as it ends.
@@ -247,10 +178,15 @@ impl<'m> Session<'m> {
     }
 
     /// One pass over some rows; returns the wanted logits, row after row.
-    fn forward(&mut self, active: &[usize], inputs: &[RowInput], plan: &ProbePlan) -> Result<(Vec<f32>, Taps)> {
+    fn forward(
+        &mut self,
+        active: &[(usize, usize)],
+        inputs: &[RowInput],
+        plan: &ProbePlan,
+    ) -> Result<(Vec<f32>, Taps)> {
         let mut caches: Vec<&mut RowCache> = Vec::with_capacity(active.len());
         for (i, row) in self.rows.iter_mut().enumerate() {
-            if active.contains(&i) {
+            if active.binary_search_by_key(&i, |(i, _)| *i).is_ok() {
                 caches.push(&mut row.spec.cache);
             }
         }

@@ -1,9 +1,11 @@
 //! One sequence in the session.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::draft::Draft;
 use crate::batch::{LogitsOf, RowInput};
-use crate::cache::RowCache;
+use crate::cache::{Pos, RowCache};
 use crate::sampler::{Choice, Sampling, choose};
 
 /// A sequence to continue.
@@ -21,6 +23,8 @@ pub struct RowSpec {
     pub stop_ids: Vec<u32>,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// What it will probably generate, the end included; empty if nothing is known. Changes no token.
+    pub draft: Arc<[u32]>,
 }
 
 /// Why a sequence ended.
@@ -61,6 +65,8 @@ pub struct FinishedRow {
     pub margins: Vec<f32>,
     /// Why it ended.
     pub finish: Finish,
+    /// Tokens that went through the model for it, those of drafts too.
+    pub n_forwarded: usize,
     /// Its cache; the last new token was never fed.
     pub cache: RowCache,
     /// Time since it was added, shared with the rows beside it.
@@ -76,12 +82,23 @@ pub(super) struct Row {
     pub(super) generated: Vec<u32>,
     pub(super) margins: Vec<f32>,
     pub(super) finish: Option<Finish>,
+    draft: Draft,
+    n_forwarded: usize,
     started: Instant,
 }
 
 impl Row {
     pub(super) fn new(spec: RowSpec) -> Self {
-        Self { spec, fed: 0, generated: Vec::new(), margins: Vec::new(), finish: None, started: Instant::now() }
+        Self {
+            draft: Draft::new(spec.draft.clone()),
+            spec,
+            fed: 0,
+            generated: Vec::new(),
+            margins: Vec::new(),
+            finish: None,
+            n_forwarded: 0,
+            started: Instant::now(),
+        }
     }
 
     /// Context tokens still to be fed.
@@ -89,21 +106,62 @@ impl Row {
         self.spec.context.len() - self.fed
     }
 
-    /// The next tokens to feed: up to `budget` of the context, or the last choice.
-    pub(super) fn next_input(&self, budget: usize) -> RowInput {
+    /// The next tokens to feed, and how many of them, at the end, are of the draft: `chunk` tokens of the context or the last
+    /// choice, and a draft behind the last of these.
+    pub(super) fn next_input(&self, chunk: usize, max_positions: usize) -> (RowInput, usize) {
         let unread = &self.spec.context[self.fed..];
-        let tokens = match self.generated.last() {
+        let mut tokens = match self.generated.last() {
             Some(&last) => vec![last],
-            None => unread[..unread.len().min(budget)].to_vec(),
+            None => unread[..chunk].to_vec(),
         };
-        let logits = if tokens.len() < unread.len() { LogitsOf::None } else { LogitsOf::Last };
-        RowInput::next(&self.spec.cache, tokens, logits)
+        if tokens.len() < unread.len() {
+            return (RowInput::next(&self.spec.cache, tokens, LogitsOf::None), 0);
+        }
+        // A draft of `k` tokens leads to `k + 1` choices.
+        let first = self.spec.cache.last().map_or(0, |pos| pos.0 as usize + 1);
+        let positions = max_positions.saturating_sub(first + tokens.len());
+        let draft = self.draft.ahead(positions.min(self.spec.max_new - self.generated.len() - 1));
+        tokens.extend(draft);
+        (RowInput::next(&self.spec.cache, tokens, LogitsOf::LastN(draft.len() + 1)), draft.len())
+    }
+
+    /// Takes the logits of a pass: chooses tokens for as long as they are those of the draft, and one more.
+    pub(super) fn take(
+        &mut self,
+        input: &RowInput,
+        n_draft: usize,
+        logits: &[&[f32]],
+        max_positions: usize,
+    ) -> Vec<Choice> {
+        let (read, draft) = input.tokens.split_at(input.tokens.len() - n_draft);
+        if self.generated.is_empty() {
+            self.fed += read.len();
+        }
+        self.n_forwarded += input.tokens.len();
+        let first = input.first.0 as usize + read.len();
+        let mut choices = Vec::new();
+        for (i, logits) in logits.iter().enumerate() {
+            let Some(choice) = self.accept(logits, first + i, max_positions) else { break };
+            choices.push(choice);
+            if self.finish.is_some() || draft.get(i) != Some(&choice.token) {
+                break;
+            }
+        }
+        if n_draft > 0 {
+            // The last choice was not read yet; what was read beyond it is forgotten.
+            let held = first + choices.len().saturating_sub(1);
+            self.spec.cache.truncate(held.checked_sub(1).map(|pos| Pos(pos as u32)));
+        }
+        if !choices.is_empty() {
+            self.draft.follow(&self.generated, choices.len(), n_draft);
+        }
+        choices
     }
 
     /// Chooses the token at `position` from its logits and notes whether the sequence ended.
     ///
     /// `None`, and the end of the sequence, if a logit is not a number: the other rows go on.
-    pub(super) fn accept(&mut self, logits: &[f32], position: usize, max_positions: usize) -> Option<Choice> {
+    fn accept(&mut self, logits: &[f32], position: usize, max_positions: usize) -> Option<Choice> {
         let Some(choice) = choose(logits, self.spec.sampling, self.generated.len()) else {
             self.finish = Some(Finish::NotANumber);
             return None;
@@ -130,6 +188,7 @@ impl Row {
             generated: self.generated,
             margins: self.margins,
             finish,
+            n_forwarded: self.n_forwarded,
             cache: self.spec.cache,
             wall: self.started.elapsed(),
         })

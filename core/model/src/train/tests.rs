@@ -129,7 +129,7 @@ fn growing_nearly_keeps_the_function_and_all_layers_learn() -> Result<()> {
     let before = loss(&trainer, &examples)?;
     trainer.grow(5)?;
     let grown = loss(&trainer, &examples)?;
-    assert!((grown - before).abs() < 0.02 * before, "{before} became {grown}");
+    assert!((grown - before).abs() < 0.05 * before, "{before} became {grown}");
     let (gradient, _) = trainer.gradient(&examples, 1.0)?;
     for parameter in trainer.layout.parameters().iter().filter(|p| p.name.ends_with("out") || p.name.ends_with("down"))
     {

@@ -6,7 +6,7 @@ use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::sampler::{RandomStream, Sampling};
-use epikv_model::session::{Finish, FinishedRow, RowSpec, Session};
+use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session};
 use epikv_model::{Error, Result};
 
 fn decoder() -> Decoder {
@@ -27,6 +27,7 @@ fn spec(decoder: &Decoder, key: usize, max_new: usize, sampling: Sampling) -> Ro
         max_new,
         stop_ids: vec![2],
         sampling,
+        draft: [].into(),
     }
 }
 
@@ -58,18 +59,13 @@ fn batch_and_refill_change_no_token() {
     }
 }
 
-/// Finishes a row by verifying drafts and, when a draft is used up, single steps.
-fn with_drafts(decoder: &Decoder, key: usize, sampling: Sampling, drafts: &[Vec<u32>]) -> FinishedRow {
+/// Finishes a row that has a draft.
+fn with_draft(decoder: &Decoder, key: usize, sampling: Sampling, draft: &[u32]) -> (FinishedRow, Ledger) {
     let mut session = Session::new(decoder);
-    session.add(spec(decoder, key, 30, sampling)).unwrap();
-    for draft in drafts {
-        if session.is_under_way(key) {
-            session.verify(key, draft).unwrap();
-        }
-    }
+    session.add(RowSpec { draft: draft.into(), ..spec(decoder, key, 30, sampling) }).unwrap();
     loop {
         if let Some(row) = session.take_finished().pop() {
-            return row;
+            return (row, session.ledger());
         }
         session.step(&epikv_model::taps::ProbePlan::default()).unwrap();
     }
@@ -80,16 +76,17 @@ fn drafts_change_no_token_right_or_wrong() {
     let decoder = decoder();
     for key in 0..4 {
         for sampling in [Sampling::Greedy, sampled(key)] {
-            let plain = with_drafts(&decoder, key, sampling, &[]);
+            let (plain, _) = with_draft(&decoder, key, sampling, &[]);
             let right = plain.generated.clone();
             let half: Vec<u32> =
                 right.iter().enumerate().map(|(i, &t)| if i < right.len() / 2 { t } else { (t + 1) % 120 }).collect();
             let wrong: Vec<u32> = right.iter().map(|t| (t + 1) % 120).collect();
-            for drafts in
-                [vec![right.clone()], vec![half.clone()], vec![wrong.clone(), half[..3].to_vec()], vec![vec![]]]
-            {
-                let got = with_drafts(&decoder, key, sampling, &drafts);
-                assert_eq!(got.generated, right, "key {key}, {drafts:?}");
+            let left_and_found: Vec<u32> = right[..9].iter().chain(&wrong[9..12]).chain(&right[9..]).copied().collect();
+            let longer: Vec<u32> = right.iter().chain(&wrong).copied().collect();
+            for draft in [&right, &half, &wrong, &left_and_found, &longer, &right[..1].to_vec()] {
+                let (got, ledger) = with_draft(&decoder, key, sampling, draft);
+                assert_eq!(got.generated, right, "key {key}, {draft:?}");
+                assert_eq!(got.n_forwarded as u64, ledger.prefill + ledger.draft + ledger.decode);
                 assert_eq!(got.finish, plain.finish);
                 let bits = |m: &[f32]| m.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
                 assert_eq!(bits(&got.margins), bits(&plain.margins));
@@ -101,13 +98,29 @@ fn drafts_change_no_token_right_or_wrong() {
 #[test]
 fn a_right_draft_needs_no_decoding() {
     let decoder = decoder();
-    let plain = with_drafts(&decoder, 1, Sampling::Greedy, &[]);
-    let mut session = Session::new(&decoder);
-    session.add(spec(&decoder, 1, 30, Sampling::Greedy)).unwrap();
-    let verified = session.verify(1, &plain.generated).unwrap();
-    assert_eq!(verified.agreed, plain.generated.len());
-    assert_eq!(session.ledger().decode, 0);
-    assert_eq!(session.take_finished().pop().unwrap().generated, plain.generated);
+    let (plain, _) = with_draft(&decoder, 1, Sampling::Greedy, &[]);
+    let (row, ledger) = with_draft(&decoder, 1, Sampling::Greedy, &plain.generated);
+    assert_eq!(row.generated, plain.generated);
+    assert_eq!((ledger.decode, ledger.draft), (0, plain.generated.len() as u64 - 1));
+}
+
+#[test]
+fn rows_with_and_without_drafts_run_together() {
+    let decoder = decoder();
+    let plain = run(&decoder, 6, 1);
+    let specs = (0..6).map(|key| {
+        let draft = if key % 2 == 0 { plain[key].generated.as_slice().into() } else { [].into() };
+        Ok(RowSpec { draft, ..spec(&decoder, key, 12 + key % 5, sampled(key)) })
+    });
+    let mut n = 0;
+    Session::new(&decoder)
+        .run(specs, 4, |row| -> Result<()> {
+            n += 1;
+            assert_eq!(row.generated, plain[row.key].generated, "row {}", row.key);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(n, 6);
 }
 
 #[test]
@@ -125,7 +138,7 @@ fn the_context_and_the_stop_id_end_a_row() {
     };
     assert_eq!((row.finish, n_context + row.generated.len()), (Finish::Context, 200), "the context is full");
 
-    let first = with_drafts(&decoder, 3, Sampling::Greedy, &[]).generated[0];
+    let first = with_draft(&decoder, 3, Sampling::Greedy, &[]).0.generated[0];
     let mut session = Session::new(&decoder);
     session.add(RowSpec { stop_ids: vec![first], ..spec(&decoder, 3, 9, Sampling::Greedy) }).unwrap();
     session.step(&epikv_model::taps::ProbePlan::default()).unwrap();
@@ -142,7 +155,6 @@ fn mistaken_requests_are_errors() {
         matches!(session.add(spec(&decoder, 0, 3, Sampling::Greedy)), Err(Error::Request { .. })),
         "the key is taken"
     );
-    assert!(matches!(session.verify(7, &[1]), Err(Error::Request { .. })));
     let outside = RowSpec { context: vec![500], ..spec(&decoder, 1, 3, Sampling::Greedy) };
     session.add(outside).unwrap();
     assert!(matches!(
