@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use epikv_labeler::{AnswerKind, Config, Known, Labels, Progress, Protocol, Settings, Summary, label};
+use anyhow::{Context, Result, bail};
+use epikv_labeler::{AnswerKind, Config, Journal, Known, Labels, Progress, Protocol, Settings, Summary, label};
 use epikv_model::Model;
+use epikv_model::session::Ledger;
 use epikv_schemas::{Provenance, Trace, read_table};
 use serde_json::json;
 
@@ -16,6 +17,9 @@ use crate::{progress, setup};
 /// The files of a labelling run.
 const FILES: &[&str] =
     &["label_windows.parquet", "label_tokens.parquet", "label_traces.parquet", "label_timings.parquet"];
+
+/// What was regenerated so far, for as long as the run has not ended.
+const JOURNAL: &str = "label_journal.jsonl";
 
 /// Labels a file of traces.
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
@@ -31,8 +35,17 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     config = Config::try_from(Settings { threads, ..Settings::clone(&config) })?;
     let model = setup::model(&args.model)?;
     check_made_by(&made_by, &model, &args.traces)?;
-    let labels = run_labels(&model, &traces, &config, args.model.quiet)?;
+    let journal_file = args.out.join(JOURNAL);
+    if args.model.fresh && journal_file.is_file() {
+        std::fs::remove_file(&journal_file).with_context(|| format!("removing {}", journal_file.display()))?;
+    }
+    let mut journal = Journal::open(&journal_file, &model, &config)?;
+    if !journal.is_empty() {
+        writeln!(std::io::stderr(), "{} regenerations of an earlier run are taken over", journal.len())?;
+    }
+    let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
     write(folder, &labels, &model, &config, &args.traces)?;
+    journal.remove()?;
     let summary = Summary::of(&labels, &traces);
     print(&labels, &summary, &args.out)?;
     if args.model.json {
@@ -98,9 +111,9 @@ fn config(args: &LabelArgs) -> Result<Config> {
 }
 
 /// Labels with a progress bar.
-fn run_labels(model: &Model, traces: &[Trace], config: &Config, quiet: bool) -> Result<Labels> {
+fn run_labels(model: &Model, traces: &[Trace], config: &Config, journal: &mut Journal, quiet: bool) -> Result<Labels> {
     let mut bar = progress::bar("", 0, true);
-    let labels = label(model, traces, config, &mut |progress| match progress {
+    let labels = label(model, traces, config, Some(journal), &mut |progress| match progress {
         Progress::Planned { phase, total } => {
             bar.finish_and_clear();
             bar = progress::bar(phase, total, quiet);
@@ -177,6 +190,7 @@ fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
     if let Some(known) = &summary.known {
         print_known(&mut err, known)?;
     }
-    writeln!(err, "tokens: {} read, {} decoded", labels.ledger.prefill, labels.ledger.decode)?;
+    let Ledger { prefill, draft, decode } = labels.ledger;
+    writeln!(err, "tokens: {prefill} read, {draft} read as drafts, {decode} decoded")?;
     Ok(())
 }

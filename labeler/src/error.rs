@@ -59,6 +59,14 @@ pub enum Error {
         /// What is stored.
         got: String,
     },
+    /// The journal of a run cannot be used.
+    #[error("cannot use the journal {}", path.display())]
+    Journal {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The model failed.
     #[error("the model failed")]
     Model(#[from] epikv_model::Error),

@@ -13,6 +13,7 @@ use crate::config::{AnswerKind, Config, Mapping, Protocol};
 use crate::error::{Error, Result};
 use crate::filler::{FillerSource, ids_sha256};
 use crate::job::{Job, Unusable};
+use crate::journal::Journal;
 use crate::outcome::{Outcome, answer_in};
 use crate::regenerate::{Context, Regenerated, read_prefix, regenerate};
 use crate::token_labels::{important_share, token_labels};
@@ -68,7 +69,7 @@ struct WindowPlan {
     filler: Vec<u32>,
 }
 
-/// Labels traces. A trace that fails is listed; the others go on.
+/// Labels traces. A trace that fails is listed; the others go on. What `journal` holds is not computed again.
 ///
 /// # Errors
 /// If the filler does not fit the model, or the model itself fails.
@@ -76,6 +77,7 @@ pub fn label(
     model: &Model,
     traces: &[Trace],
     config: &Config,
+    journal: Option<&mut Journal>,
     watch: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Labels> {
     let shape = model.decoder.config();
@@ -93,16 +95,17 @@ pub fn label(
         }
     }
 
-    watch(Progress::Planned { phase: "controls", total: jobs.len() });
-    let mut controls: Vec<Option<Regenerated>> = vec![None; jobs.len()];
     let stop_ids = model.stop_ids();
-    let contexts = jobs.iter().map(|job| {
-        Ok(Context { tokens: job.context.clone(), prefix: None, draft: draft(config, || job.own_answer(&stop_ids)) })
-    });
-    labels.ledger += regenerate(model, contexts, config.max_new, config.batch, |i, control| {
-        controls[i] = Some(control);
-        watch(Progress::Done);
-    })?;
+    let mut regenerations = Regenerations { model, config, journal, watch, ledger: Ledger::default() };
+    let controls = regenerations.run(
+        "controls",
+        jobs.len(),
+        |i| jobs[i].context.clone(),
+        |i, tokens| {
+            let own = || jobs[i].own_answer(&stop_ids);
+            Ok(Context { tokens, prefix: None, draft: draft(config, own) })
+        },
+    )?;
     for (job, control) in jobs.iter_mut().zip(controls.into_iter().flatten()) {
         labels.timings.push(timing(job.trace, None, &control, config));
         let own = job.own_answer(&stop_ids);
@@ -126,30 +129,30 @@ pub fn label(
             })
         })
         .collect();
-    watch(Progress::Planned { phase: "windows", total: plans.len() });
+    let occluded = |i: usize| {
+        let WindowPlan { job, span, filler, .. } = &plans[i];
+        let mut tokens = jobs[*job].context.clone();
+        tokens[span.clone()].copy_from_slice(filler);
+        tokens
+    };
     // The plans of a trace follow one another, so one prefix at a time is enough.
     let (mut shared, mut n_shared) = (None, 0);
-    let contexts = plans.iter().map(|plan| {
-        let mut tokens = jobs[plan.job].context.clone();
+    let results = regenerations.run("windows", plans.len(), occluded, |i, tokens| {
+        let plan = &plans[i];
         let prefix = match (config.protocol, shared.take()) {
             (Protocol::Naive, _) => None,
             (Protocol::Fast, Some((job, prefix))) if job == plan.job => Some(prefix),
             (Protocol::Fast, _) => {
-                n_shared += tokens.len();
-                Some(read_prefix(model, &tokens)?)
+                let original = &jobs[plan.job].context;
+                n_shared += original.len();
+                Some(read_prefix(model, original)?)
             }
         };
         shared = prefix.clone().map(|prefix| (plan.job, prefix));
-        tokens[plan.span.clone()].copy_from_slice(&plan.filler);
-        let prefix = prefix.map(|prefix| (prefix, plan.span.start));
         let control = || jobs[plan.job].control.as_ref().map(|control| control.ids.clone()).unwrap_or_default();
-        Ok(Context { tokens, prefix, draft: draft(config, control) })
-    });
-    let mut results: Vec<Option<Regenerated>> = vec![None; plans.len()];
-    labels.ledger += regenerate(model, contexts, config.max_new, config.batch, |i, result| {
-        results[i] = Some(result);
-        watch(Progress::Done);
+        Ok(Context { tokens, prefix: prefix.map(|prefix| (prefix, plan.span.start)), draft: draft(config, control) })
     })?;
+    labels.ledger = regenerations.ledger;
     labels.ledger.prefill += n_shared as u64;
     let mut spans: Vec<Vec<(Range<usize>, Option<bool>)>> = vec![Vec::new(); jobs.len()];
     for (plan, result) in plans.into_iter().zip(results.into_iter().flatten()) {
@@ -166,6 +169,50 @@ pub fn label(
         finish_trace(job, spans, &mut labels);
     }
     Ok(labels)
+}
+
+/// Regenerations of one run, by what is known of them already.
+struct Regenerations<'a> {
+    model: &'a Model,
+    config: &'a Config,
+    journal: Option<&'a mut Journal>,
+    watch: &'a mut (dyn FnMut(Progress) + Send),
+    ledger: Ledger,
+}
+
+impl Regenerations<'_> {
+    /// Regenerates `n` answers: those that the journal does not hold, in order.
+    fn run(
+        &mut self,
+        phase: &'static str,
+        n: usize,
+        tokens: impl Fn(usize) -> Vec<u32> + Sync,
+        mut context: impl FnMut(usize, Vec<u32>) -> epikv_model::Result<Context> + Send,
+    ) -> Result<Vec<Option<Regenerated>>> {
+        let Self { model, config, journal, watch, ledger } = self;
+        watch(Progress::Planned { phase, total: n });
+        let mut results: Vec<Option<Regenerated>> = vec![None; n];
+        if let Some(journal) = journal.as_deref().filter(|journal| !journal.is_empty()) {
+            for (i, result) in results.iter_mut().enumerate() {
+                *result = journal.find(&ids_sha256(&tokens(i)), model)?;
+                if result.is_some() {
+                    watch(Progress::Done);
+                }
+            }
+        }
+        let missing: Vec<usize> = (0..n).filter(|i| results[*i].is_none()).collect();
+        let contexts = missing.iter().map(|&i| Ok((i, context(i, tokens(i))?)));
+        let digest = |i: usize| ids_sha256(&tokens(i));
+        *ledger += regenerate(model, missing.len(), contexts, config.max_new, config.batch, |i, result| {
+            if let Some(journal) = journal {
+                journal.add(digest(i), &result)?;
+            }
+            results[i] = Some(result);
+            watch(Progress::Done);
+            Ok(())
+        })?;
+        Ok(results)
+    }
 }
 
 /// What a protocol reads ahead.

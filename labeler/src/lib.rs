@@ -5,12 +5,13 @@
 //! The way through the crate: [`label::label`] runs controls and then windows ([`window::windows`], [`filler`]), judges
 //! each regenerated answer ([`outcome`]) and folds windows into tokens ([`token_labels`]).
 //!
-//! Not here: files (the binary writes the rows), signals, eviction.
+//! Not here: result files (the binary writes the rows), signals, eviction.
 
 pub mod config;
 pub mod error;
 pub mod filler;
 mod job;
+pub mod journal;
 pub mod known;
 pub mod label;
 pub mod outcome;
@@ -21,6 +22,7 @@ pub mod window;
 
 pub use config::{AnswerKind, Config, Mapping, Protocol, Settings};
 pub use error::{Error, Result};
+pub use journal::Journal;
 pub use known::{Known, KnownValues};
 pub use label::{Failure, Labels, Progress, label};
 pub use summary::Summary;

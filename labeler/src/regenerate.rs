@@ -29,13 +29,6 @@ pub(crate) struct Regenerated {
     pub(crate) wall_s: f64,
 }
 
-impl Regenerated {
-    /// Whether it was stopped before its own end.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.finish != Finish::Eos
-    }
-}
-
 /// What an answer is regenerated from.
 pub(crate) struct Context {
     /// All its tokens.
@@ -58,19 +51,19 @@ pub(crate) fn read_prefix(model: &Model, tokens: &[u32]) -> epikv_model::Result<
     Ok(Arc::new(Prefix::freeze(cache)?))
 }
 
-/// Regenerates the answers of many contexts, `batch` at a time in each session; `done` gets each as it ends, by the index
-/// of its context.
+/// Regenerates the answers of `n` contexts, `batch` at a time in each session; `done` gets each as it ends, by the key of
+/// its context.
 pub(crate) fn regenerate(
     model: &Model,
-    contexts: impl ExactSizeIterator<Item = epikv_model::Result<Context>> + Send,
+    n: usize,
+    contexts: impl Iterator<Item = epikv_model::Result<(usize, Context)>> + Send,
     max_new: usize,
     batch: usize,
-    done: impl FnMut(usize, Regenerated) + Send,
+    done: impl FnMut(usize, Regenerated) -> Result<()> + Send,
 ) -> Result<Ledger> {
     let stop_ids = model.stop_ids();
-    let n = contexts.len();
-    let specs = contexts.enumerate().map(|(key, context)| {
-        let Context { mut tokens, prefix, draft } = context?;
+    let specs = contexts.map(|context| {
+        let (key, Context { mut tokens, prefix, draft }) = context?;
         let mut cache = model.decoder.cache(Scope::Global, Capacity::Growing)?;
         if let Some((prefix, n)) = prefix {
             cache = cache.with_prefix(prefix, n)?;
@@ -84,9 +77,8 @@ pub(crate) fn regenerate(
         let mut session = Session::new(&model.decoder);
         let own = std::iter::from_fn(|| locked(&specs).next());
         session.run(own, batch, |row| -> Result<()> {
-            let one = regenerated(model, &row)?;
-            locked(&done)(row.key, one);
-            Ok(())
+            let one = Regenerated::of_row(model, &row)?;
+            locked(&done)(row.key, one)
         })?;
         Ok(session.ledger())
     });
@@ -98,15 +90,26 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn regenerated(model: &Model, row: &FinishedRow) -> Result<Regenerated> {
-    let ended = row.finish == Finish::Eos;
-    let text = model.tokenizer.decode(&row.generated[..row.generated.len() - usize::from(ended)])?;
-    Ok(Regenerated {
-        text,
-        ids: row.generated.as_slice().into(),
-        finish: row.finish,
-        min_margin: row.margins.iter().copied().reduce(f32::min),
-        n_forwarded: row.n_forwarded,
-        wall_s: row.wall.as_secs_f64(),
-    })
+impl Regenerated {
+    pub(crate) fn new(
+        model: &Model,
+        ids: &[u32],
+        finish: Finish,
+        min_margin: Option<f32>,
+        n_forwarded: usize,
+        wall_s: f64,
+    ) -> Result<Self> {
+        let text = model.tokenizer.decode(&ids[..ids.len().saturating_sub(usize::from(finish == Finish::Eos))])?;
+        Ok(Self { text, ids: ids.into(), finish, min_margin, n_forwarded, wall_s })
+    }
+
+    fn of_row(model: &Model, row: &FinishedRow) -> Result<Self> {
+        let min_margin = row.margins.iter().copied().reduce(f32::min);
+        Self::new(model, &row.generated, row.finish, min_margin, row.n_forwarded, row.wall.as_secs_f64())
+    }
+
+    /// Whether it was stopped before its own end.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.finish != Finish::Eos
+    }
 }

@@ -7,4 +7,5 @@ mod config;
 mod correlate;
 mod evict;
 mod pipeline;
+mod resume;
 mod support;

@@ -50,6 +50,11 @@ impl Finish {
             Self::NotANumber => "not_a_number",
         }
     }
+
+    /// The reason with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Eos, Self::Length, Self::Context, Self::NotANumber].into_iter().find(|finish| finish.name() == name)
+    }
 }
 
 /// A sequence that ended.

@@ -1,0 +1,137 @@
+//! Regenerations that are done, in a file that survives any end of the run.
+//!
+//! One line each, added as soon as it ends, under the digest of the context that it was regenerated from. Together with
+//! the first line, which says what else determines a result, that is all that a result depends on: a run that was killed
+//! goes on where it was, and its files are those of a run that was not.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use epikv_model::Model;
+use epikv_model::session::Finish;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::regenerate::Regenerated;
+
+/// Version of the lines.
+const VERSION: u32 = 1;
+
+/// The journal of a run.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    done: HashMap<String, Line>,
+}
+
+/// A result.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Line {
+    /// Digest of the context.
+    context: String,
+    ids: Vec<u32>,
+    finish: String,
+    /// Bits of the smallest margin, so that nothing is rounded.
+    min_margin: Option<u32>,
+    n_forwarded: usize,
+    wall_s: f64,
+}
+
+impl Journal {
+    /// Opens the journal at `path` for regenerations by a model under a configuration. What another model, configuration
+    /// or instruction set left there is dropped, and so is a last line that was not finished.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn open(path: &Path, model: &Model, config: &Config) -> Result<Self> {
+        let io = |source| Error::Journal { path: path.to_owned(), source };
+        let head = json!({
+            "version": VERSION,
+            "model": model.provenance()?,
+            "stop_ids": model.stop_ids(),
+            "max_new": config.max_new,
+        });
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+        let (done, good) = read(&file, &head).map_err(io)?;
+        file.set_len(good).map_err(io)?;
+        file.seek(SeekFrom::End(0)).map_err(io)?;
+        if good == 0 {
+            writeln!(file, "{head}").map_err(io)?;
+        }
+        Ok(Self { path: path.to_owned(), file, done })
+    }
+
+    /// Results that it holds.
+    pub fn len(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+
+    /// The result for a context.
+    pub(crate) fn find(&self, context: &str, model: &Model) -> Result<Option<Regenerated>> {
+        let Some(line) = self.done.get(context) else { return Ok(None) };
+        let Some(finish) = Finish::from_name(&line.finish) else { return Ok(None) };
+        let min_margin = line.min_margin.map(f32::from_bits);
+        Regenerated::new(model, &line.ids, finish, min_margin, line.n_forwarded, line.wall_s).map(Some)
+    }
+
+    /// Adds a result.
+    pub(crate) fn add(&mut self, context: String, result: &Regenerated) -> Result<()> {
+        let line = Line {
+            context,
+            ids: result.ids.to_vec(),
+            finish: result.finish.name().to_owned(),
+            min_margin: result.min_margin.map(f32::to_bits),
+            n_forwarded: result.n_forwarded,
+            wall_s: result.wall_s,
+        };
+        // In one write, so that a line is whole or last.
+        let mut text = json!(line).to_string();
+        text.push('\n');
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|source| Error::Journal { path: self.path.clone(), source })
+    }
+
+    /// Removes it, once everything it holds stands in the files of the run.
+    ///
+    /// # Errors
+    /// If the file cannot be removed.
+    pub fn remove(self) -> Result<()> {
+        std::fs::remove_file(&self.path).map_err(|source| Error::Journal { path: self.path, source })
+    }
+}
+
+/// The results under this head, and the bytes up to the last good line.
+fn read(file: &File, head: &Value) -> std::io::Result<(HashMap<String, Line>, u64)> {
+    let mut lines = BufReader::new(file);
+    let (mut done, mut good, mut text) = (HashMap::new(), 0, String::new());
+    loop {
+        text.clear();
+        let n = match lines.read_line(&mut text) {
+            Ok(n) => n,
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Ok((done, good)),
+            Err(error) => return Err(error),
+        };
+        if !text.ends_with('\n') {
+            return Ok((done, good));
+        }
+        if good == 0 {
+            if serde_json::from_str::<Value>(&text).ok().as_ref() != Some(head) {
+                return Ok((done, 0));
+            }
+        } else {
+            let Ok(line) = serde_json::from_str::<Line>(&text) else { return Ok((done, good)) };
+            done.insert(line.context.clone(), line);
+        }
+        good += n as u64;
+    }
+}
