@@ -4,7 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use epikv_labeler::{AnswerKind, Config, Journal, Known, Labels, Progress, Protocol, Settings, Summary, label};
+use epikv_labeler::{
+    AnswerKind, Config, Estimate, Journal, Known, Labels, NoiseFloor, Progress, Protocol, Rates, Settings, Summary,
+    label,
+};
 use epikv_model::Model;
 use epikv_model::session::Ledger;
 use epikv_schemas::{Provenance, Trace, read_table};
@@ -24,7 +27,7 @@ const JOURNAL: &str = "label_journal.jsonl";
 /// Labels a file of traces.
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     let mut config = config(args)?;
-    let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
+    let folder = if args.dry_run { None } else { Some(RunFolder::open(&args.out, FILES, args.model.fresh)?) };
     let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
     check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
@@ -35,6 +38,10 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     config = Config::try_from(Settings { threads, ..Settings::clone(&config) })?;
     let model = setup::model(&args.model)?;
     check_made_by(&made_by, &model, &args.traces)?;
+    let Some(folder) = folder else {
+        let rates = args.rates.map_or_else(|| Rates::measure(&model, &config), Ok)?;
+        return print_estimate(&Estimate::of(&model, &traces, &config), rates, args.model.json);
+    };
     let journal_file = args.out.join(JOURNAL);
     if args.model.fresh && journal_file.is_file() {
         std::fs::remove_file(&journal_file).with_context(|| format!("removing {}", journal_file.display()))?;
@@ -104,6 +111,7 @@ fn config(args: &LabelArgs) -> Result<Config> {
             AnswerName::Text => AnswerKind::Text,
         },
         include_unusable: args.include_unusable,
+        noise_floor: args.noise_floor,
         batch: args.model.batch,
         ..base
     };
@@ -143,6 +151,32 @@ fn write(mut folder: RunFolder, labels: &Labels, model: &Model, config: &Config,
     folder.write(FILES[2], &labels.traces, &provenance)?;
     folder.write(FILES[3], &labels.timings, &provenance)?;
     folder.finish()
+}
+
+/// What the run would cost.
+fn print_estimate(estimate: &Estimate, rates: Rates, as_json: bool) -> Result<Done> {
+    let (seconds, naive_seconds) = estimate.seconds(rates);
+    if as_json {
+        let report =
+            json!({ "estimate": estimate, "rates": rates, "seconds": seconds, "naive_seconds": naive_seconds });
+        writeln!(std::io::stdout(), "{report}")?;
+    }
+    let Estimate { n_traces, n_failed, n_windows, prefill, draft, decode, naive, weight_bytes, cache_bytes } = estimate;
+    let mib = |bytes: &usize| *bytes as f64 / f64::from(1 << 20);
+    writeln!(
+        std::io::stderr(),
+        "{n_traces} traces, {n_failed} that cannot be labelled, {n_windows} windows\n\
+         tokens: {prefill} read, {draft} read as drafts, {decode} decoded if no answer changes; naive: {} read, {} decoded\n\
+         memory: {:.1} MiB of weights, {:.1} MiB of keys and values\n\
+         at {:.0} tokens read and {:.0} decoded a second: {seconds:.0} s, naive {naive_seconds:.0} s",
+        naive.0,
+        naive.1,
+        mib(weight_bytes),
+        mib(cache_bytes),
+        rates.prefill,
+        rates.decode,
+    )?;
+    Ok(Done::All)
 }
 
 /// How well the labels recover what the answers are known to need.
@@ -190,6 +224,12 @@ fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
     if let Some(known) = &summary.known {
         print_known(&mut err, known)?;
     }
+    let NoiseFloor { n_windows, n_identity_changed, n_repeated_changed } = summary.noise_floor;
+    writeln!(
+        err,
+        "noise floor: of {n_windows} windows the answer changes for {n_identity_changed} overwritten by their own tokens, \
+         for {n_repeated_changed} occluded once more"
+    )?;
     let Ledger { prefill, draft, decode } = labels.ledger;
     writeln!(err, "tokens: {prefill} read, {draft} read as drafts, {decode} decoded")?;
     Ok(())

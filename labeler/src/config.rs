@@ -61,6 +61,8 @@ pub struct Settings {
     pub from_prompt_end: bool,
     /// Whether traces with an unusable control are labelled all the same.
     pub include_unusable: bool,
+    /// Windows of the run that are regenerated twice more for the noise floor. Changes no result.
+    pub noise_floor: usize,
     /// Regenerations that run together. Changes no result.
     pub batch: usize,
     /// Threads of the run, for the timings. Changes no result.
@@ -81,6 +83,7 @@ impl Default for Settings {
             answer: AnswerKind::Math,
             from_prompt_end: false,
             include_unusable: false,
+            noise_floor: 8,
             batch: 8,
             threads: 1,
         }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::filler::{FillerSource, ids_sha256};
 use crate::job::{Job, Unusable};
 use crate::journal::Journal;
+use crate::noise::{NoiseFloor, count_changed, sample};
 use crate::outcome::{Outcome, answer_in};
 use crate::regenerate::{Context, Regenerated, read_prefix, regenerate};
 use crate::token_labels::{important_share, token_labels};
@@ -34,6 +35,8 @@ pub struct Labels {
     pub n_incorrect: usize,
     /// Traces that could not be labelled.
     pub failures: Vec<Failure>,
+    /// How often an answer changes although nothing changed.
+    pub noise_floor: NoiseFloor,
     /// Tokens that went through the model.
     pub ledger: Ledger,
 }
@@ -67,6 +70,15 @@ struct WindowPlan {
     window: usize,
     span: Range<usize>,
     filler: Vec<u32>,
+}
+
+impl WindowPlan {
+    /// The context of its job with the window overwritten.
+    fn occluded(&self, jobs: &[Job<'_>]) -> Vec<u32> {
+        let mut tokens = jobs[self.job].context.clone();
+        tokens[self.span.clone()].copy_from_slice(&self.filler);
+        tokens
+    }
 }
 
 /// Labels traces. A trace that fails is listed; the others go on. What `journal` holds is not computed again.
@@ -129,31 +141,35 @@ pub fn label(
             })
         })
         .collect();
-    let occluded = |i: usize| {
-        let WindowPlan { job, span, filler, .. } = &plans[i];
-        let mut tokens = jobs[*job].context.clone();
-        tokens[span.clone()].copy_from_slice(filler);
-        tokens
-    };
     // The plans of a trace follow one another, so one prefix at a time is enough.
     let (mut shared, mut n_shared) = (None, 0);
-    let results = regenerations.run("windows", plans.len(), occluded, |i, tokens| {
-        let plan = &plans[i];
-        let prefix = match (config.protocol, shared.take()) {
-            (Protocol::Naive, _) => None,
-            (Protocol::Fast, Some((job, prefix))) if job == plan.job => Some(prefix),
-            (Protocol::Fast, _) => {
-                let original = &jobs[plan.job].context;
-                n_shared += original.len();
-                Some(read_prefix(model, original)?)
-            }
-        };
-        shared = prefix.clone().map(|prefix| (plan.job, prefix));
-        let control = || jobs[plan.job].control.as_ref().map(|control| control.ids.clone()).unwrap_or_default();
-        Ok(Context { tokens, prefix: prefix.map(|prefix| (prefix, plan.span.start)), draft: draft(config, control) })
-    })?;
+    let results = regenerations.run(
+        "windows",
+        plans.len(),
+        |i| plans[i].occluded(&jobs),
+        |i, tokens| {
+            let plan = &plans[i];
+            let prefix = match (config.protocol, shared.take()) {
+                (Protocol::Naive, _) => None,
+                (Protocol::Fast, Some((job, prefix))) if job == plan.job => Some(prefix),
+                (Protocol::Fast, _) => {
+                    let original = &jobs[plan.job].context;
+                    n_shared += original.len();
+                    Some(read_prefix(model, original)?)
+                }
+            };
+            shared = prefix.clone().map(|prefix| (plan.job, prefix));
+            let control = || jobs[plan.job].control.as_ref().map(|control| control.ids.clone()).unwrap_or_default();
+            Ok(Context {
+                tokens,
+                prefix: prefix.map(|prefix| (prefix, plan.span.start)),
+                draft: draft(config, control),
+            })
+        },
+    )?;
     labels.ledger = regenerations.ledger;
     labels.ledger.prefill += n_shared as u64;
+    labels.noise_floor = noise_floor(model, config, &jobs, &plans, &results, &mut labels.ledger)?;
     let mut spans: Vec<Vec<(Range<usize>, Option<bool>)>> = vec![Vec::new(); jobs.len()];
     for (plan, result) in plans.into_iter().zip(results.into_iter().flatten()) {
         let job = &mut jobs[plan.job];
@@ -213,6 +229,33 @@ impl Regenerations<'_> {
         })?;
         Ok(results)
     }
+}
+
+/// Repeats some windows: with their own tokens behind what is shared, and as they were but from a fresh pass.
+fn noise_floor(
+    model: &Model,
+    config: &Config,
+    jobs: &[Job<'_>],
+    plans: &[WindowPlan],
+    results: &[Option<Regenerated>],
+    ledger: &mut Ledger,
+) -> Result<NoiseFloor> {
+    let sample = sample(plans.len(), config.noise_floor);
+    let plain = |tokens: Vec<u32>| Context { tokens, prefix: None, draft: [].into() };
+    let identity = sample.iter().map(|&i| {
+        let WindowPlan { job, span, .. } = &plans[i];
+        let tokens = jobs[*job].context.clone();
+        let prefix = Some((read_prefix(model, &tokens[..span.start.max(1)])?, span.start.min(tokens.len() - 1)));
+        Ok(Context { prefix, ..plain(tokens) })
+    });
+    let repeated = sample.iter().map(|&i| Ok(plain(plans[i].occluded(jobs))));
+    let controls: Vec<_> = sample.iter().map(|&i| jobs[plans[i].job].control.as_ref()).collect();
+    let firsts: Vec<_> = sample.iter().map(|&i| results[i].as_ref()).collect();
+    Ok(NoiseFloor {
+        n_windows: sample.len(),
+        n_identity_changed: count_changed(model, identity, &controls, config.max_new, config.batch, ledger)?,
+        n_repeated_changed: count_changed(model, repeated, &firsts, config.max_new, config.batch, ledger)?,
+    })
 }
 
 /// What a protocol reads ahead.

@@ -9,11 +9,13 @@
 
 pub mod config;
 pub mod error;
+pub mod estimate;
 pub mod filler;
 mod job;
 pub mod journal;
 pub mod known;
 pub mod label;
+pub mod noise;
 pub mod outcome;
 mod regenerate;
 pub mod summary;
@@ -22,7 +24,9 @@ pub mod window;
 
 pub use config::{AnswerKind, Config, Mapping, Protocol, Settings};
 pub use error::{Error, Result};
+pub use estimate::{Estimate, Rates};
 pub use journal::Journal;
 pub use known::{Known, KnownValues};
 pub use label::{Failure, Labels, Progress, label};
+pub use noise::NoiseFloor;
 pub use summary::Summary;

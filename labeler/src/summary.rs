@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::known::Known;
 use crate::label::Labels;
+use crate::noise::NoiseFloor;
 
 /// Counts and shares of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +28,8 @@ pub struct Summary {
     pub n_windows: usize,
     /// Mean over usable traces of the share of important reasoning tokens, under each mapping of outcomes to flips.
     pub important_share: BTreeMap<&'static str, Option<f64>>,
+    /// How often an answer changes although nothing changed.
+    pub noise_floor: NoiseFloor,
     /// How well the labels recover what the answers are known to need; `None` where no usable trace says what that is.
     pub known: Option<Known>,
 }
@@ -94,6 +97,7 @@ impl Summary {
             unusable,
             n_windows: outcomes.values().sum(),
             outcomes,
+            noise_floor: labels.noise_floor,
             known: Known::of(&labels.windows, &labels.traces, traces),
             important_share: MAPPINGS.iter().map(|(name, flip)| (*name, share(*flip))).collect(),
         }

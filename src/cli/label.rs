@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use epikv_labeler::Rates;
 use epikv_labeler::filler::Filler;
 
 use super::{ModelArgs, at_least_one};
@@ -40,6 +41,15 @@ pub(crate) struct LabelArgs {
     /// What counts as the answer: `math` finds and grades it, `text` compares the whole regenerated text.
     #[arg(long, value_enum, default_value_t = AnswerName::Math)]
     pub(crate) answer: AnswerName,
+    /// Windows that are regenerated twice more, with nothing hidden and with the same hidden; their rates are reported.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) noise_floor: usize,
+    /// Print windows, tokens, memory and time of the run and of the naive protocol, and stop there.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Tokens a second of another device for --dry-run, instead of those measured here.
+    #[arg(long, value_name = "PREFILL,DECODE", requires = "dry_run")]
+    pub(crate) rates: Option<Rates>,
     /// Label wrong traces and traces with an unusable control too; they stay marked.
     #[arg(long)]
     pub(crate) include_unusable: bool,
