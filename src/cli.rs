@@ -10,7 +10,7 @@ use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
 pub(crate) use self::correlate::{CiName, CorrelateArgs, WindowStart};
-pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName};
+pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
 
 /// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?
 #[derive(Debug, Parser)]

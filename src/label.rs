@@ -5,15 +5,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_labeler::{
-    AnswerKind, Config, Estimate, Journal, Known, Labels, NoiseFloor, Progress, Protocol, Rates, Settings, Summary,
-    label,
+    AnswerKind, Config, Estimate, Journal, Known, Labels, NoiseFloor, Progress, Protocol, Rates, Settings, Stop,
+    Summary, label,
 };
 use epikv_model::Model;
 use epikv_model::session::Ledger;
 use epikv_schemas::{Provenance, Trace, read_table};
 use serde_json::json;
 
-use crate::cli::{AnswerName, LabelArgs, Preset, ProtocolName};
+use crate::cli::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
 use crate::output::{Done, RunFolder, input};
 use crate::{progress, setup};
 
@@ -102,6 +102,10 @@ fn config(args: &LabelArgs) -> Result<Config> {
         max_new: args.max_new.unwrap_or(base.max_new),
         filler: args.filler.unwrap_or(base.filler),
         seed: args.model.seed,
+        stop: match args.stop {
+            StopName::Eos => Stop::Eos,
+            StopName::AtBox => Stop::AtBox,
+        },
         protocol: match args.protocol {
             ProtocolName::Fast => Protocol::Fast,
             ProtocolName::Naive => Protocol::Naive,

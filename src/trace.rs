@@ -197,7 +197,7 @@ fn sampling(args: &TraceArgs, plan: &Planned<'_>) -> Sampling {
 
 fn finish_reason(finish: Finish) -> Option<FinishReason> {
     match finish {
-        Finish::Eos => Some(FinishReason::Eos),
+        Finish::Eos | Finish::Stopped => Some(FinishReason::Eos),
         Finish::Length => Some(FinishReason::Length),
         Finish::Context => Some(FinishReason::Context),
         Finish::NotANumber => None,

@@ -105,7 +105,7 @@ fn goes_round(tokens: &[u32]) -> bool {
 /// Why a generation ended, in the words of traces; `None` where its logits were not numbers.
 pub(crate) fn finish_reason(finish: Finish) -> Option<FinishReason> {
     match finish {
-        Finish::Eos => Some(FinishReason::Eos),
+        Finish::Eos | Finish::Stopped => Some(FinishReason::Eos),
         Finish::Length => Some(FinishReason::Length),
         Finish::Context => Some(FinishReason::Context),
         Finish::NotANumber => None,

@@ -38,6 +38,17 @@ pub enum AnswerKind {
     Text,
 }
 
+/// Where a regeneration ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// At the model's own end, as in the published labels.
+    #[default]
+    Eos,
+    /// At the end of the first complete box, if that comes before.
+    AtBox,
+}
+
 /// Settings as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -47,6 +58,8 @@ pub struct Settings {
     pub stride: usize,
     /// New tokens of a regeneration at most.
     pub max_new: usize,
+    /// Where a regeneration ends.
+    pub stop: Stop,
     /// What stands in the place of a window.
     pub filler: Filler,
     /// Seed of random fillers.
@@ -76,6 +89,7 @@ impl Default for Settings {
             window: 32,
             stride: 16,
             max_new: 512,
+            stop: Stop::Eos,
             filler: Filler::Eos,
             seed: 0,
             protocol: Protocol::Fast,
@@ -142,6 +156,7 @@ impl Config {
             "window": self.window,
             "stride": self.stride,
             "max_new": self.max_new,
+            "stop": self.stop,
             "filler": self.filler.to_string(),
             "seed": self.seed,
             "mapping": self.mapping,

@@ -17,7 +17,7 @@ use epikv_model::session::Ledger;
 use epikv_schemas::Trace;
 use serde::Serialize;
 
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Protocol, Settings, Stop};
 use crate::error::Result;
 use crate::job::Job;
 use crate::regenerate::{Context, regenerate};
@@ -48,8 +48,10 @@ impl Rates {
                 let tokens = (0..n_context).map(|i| ((i * 31 + row * 17) % shape.vocab_size) as u32).collect();
                 Ok((row, Context { tokens, prefix: None, draft: [].into() }))
             });
+            let settings = Settings { max_new, stop: Stop::Eos, ..Settings::clone(config) };
+            let config = Config::try_from(settings)?;
             let started = Instant::now();
-            let ledger = regenerate(model, n_rows, contexts, max_new, config.batch, |_, _| Ok(()))?;
+            let ledger = regenerate(model, n_rows, contexts, &config, |_, _| Ok(()))?;
             Ok(of(ledger) as f64 / started.elapsed().as_secs_f64())
         };
         rate(CONTEXT, 1, |ledger| ledger.prefill)?; // warms up

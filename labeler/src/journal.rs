@@ -55,6 +55,7 @@ impl Journal {
             "model": model.provenance()?,
             "stop_ids": model.stop_ids(),
             "max_new": config.max_new,
+            "stop": config.stop,
         });
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         let (done, good) = read(&file, &head).map_err(io)?;

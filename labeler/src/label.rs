@@ -219,7 +219,7 @@ impl Regenerations<'_> {
         let missing: Vec<usize> = (0..n).filter(|i| results[*i].is_none()).collect();
         let contexts = missing.iter().map(|&i| Ok((i, context(i, tokens(i))?)));
         let digest = |i: usize| ids_sha256(&tokens(i));
-        *ledger += regenerate(model, missing.len(), contexts, config.max_new, config.batch, |i, result| {
+        *ledger += regenerate(model, missing.len(), contexts, config, |i, result| {
             if let Some(journal) = journal {
                 journal.add(digest(i), &result)?;
             }
@@ -253,8 +253,8 @@ fn noise_floor(
     let firsts: Vec<_> = sample.iter().map(|&i| results[i].as_ref()).collect();
     Ok(NoiseFloor {
         n_windows: sample.len(),
-        n_identity_changed: count_changed(model, identity, &controls, config.max_new, config.batch, ledger)?,
-        n_repeated_changed: count_changed(model, repeated, &firsts, config.max_new, config.batch, ledger)?,
+        n_identity_changed: count_changed(model, identity, &controls, config, ledger)?,
+        n_repeated_changed: count_changed(model, repeated, &firsts, config, ledger)?,
     })
 }
 

@@ -22,7 +22,7 @@ pub mod summary;
 pub mod token_labels;
 pub mod window;
 
-pub use config::{AnswerKind, Config, Mapping, Protocol, Settings};
+pub use config::{AnswerKind, Config, Mapping, Protocol, Settings, Stop};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Rates};
 pub use journal::Journal;

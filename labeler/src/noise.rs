@@ -7,6 +7,7 @@ use epikv_model::Model;
 use epikv_model::session::Ledger;
 use serde::Serialize;
 
+use crate::config::Config;
 use crate::error::Result;
 use crate::regenerate::{Context, Regenerated, regenerate};
 
@@ -35,13 +36,12 @@ pub(crate) fn count_changed(
     model: &Model,
     contexts: impl ExactSizeIterator<Item = epikv_model::Result<Context>> + Send,
     expected: &[Option<&Regenerated>],
-    max_new: usize,
-    batch: usize,
+    config: &Config,
     ledger: &mut Ledger,
 ) -> Result<usize> {
     let mut n_changed = 0;
     let (n, contexts) = (contexts.len(), contexts.enumerate().map(|(key, context)| Ok((key, context?))));
-    *ledger += regenerate(model, n, contexts, max_new, batch, |key, result| {
+    *ledger += regenerate(model, n, contexts, config, |key, result| {
         n_changed += usize::from(expected[key].is_none_or(|expected| expected.ids != result.ids));
         Ok(())
     })?;

@@ -7,6 +7,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use epikv_grader::BoxStream;
 use epikv_model::Model;
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Prefix, Scope};
@@ -14,6 +15,7 @@ use epikv_model::sampler::Sampling;
 use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session, side_by_side};
 use epikv_model::taps::ProbePlan;
 
+use crate::config::{Config, Stop};
 use crate::error::Result;
 
 /// A regenerated answer.
@@ -51,17 +53,17 @@ pub(crate) fn read_prefix(model: &Model, tokens: &[u32]) -> epikv_model::Result<
     Ok(Arc::new(Prefix::freeze(cache)?))
 }
 
-/// Regenerates the answers of `n` contexts, `batch` at a time in each session; `done` gets each as it ends, by the key of
+/// Regenerates the answers of `n` contexts, a batch at a time in each session; `done` gets each as it ends, by the key of
 /// its context.
 pub(crate) fn regenerate(
     model: &Model,
     n: usize,
     contexts: impl Iterator<Item = epikv_model::Result<(usize, Context)>> + Send,
-    max_new: usize,
-    batch: usize,
+    config: &Config,
     done: impl FnMut(usize, Regenerated) -> Result<()> + Send,
 ) -> Result<Ledger> {
-    let stop_ids = model.stop_ids();
+    let (stop_ids, max_new) = (model.stop_ids(), config.max_new);
+    let boxed = |ids: &[u32]| holds_box(model, ids);
     let specs = contexts.map(|context| {
         let (key, Context { mut tokens, prefix, draft }) = context?;
         let mut cache = model.decoder.cache(Scope::Global, Capacity::Growing)?;
@@ -75,14 +77,24 @@ pub(crate) fn regenerate(
     let (specs, done) = (Mutex::new(specs), Mutex::new(done));
     let ledgers = side_by_side(&model.decoder, n, || -> Result<Ledger> {
         let mut session = Session::new(&model.decoder);
+        if config.stop == Stop::AtBox {
+            session = session.until(&boxed);
+        }
         let own = std::iter::from_fn(|| locked(&specs).next());
-        session.run(own, batch, |row| -> Result<()> {
+        session.run(own, config.batch, |row| -> Result<()> {
             let one = Regenerated::of_row(model, &row)?;
             locked(&done)(row.key, one)
         })?;
         Ok(session.ledger())
     });
     ledgers.into_iter().sum()
+}
+
+/// Whether the text of some tokens holds a complete box, if the last of them can have closed it.
+fn holds_box(model: &Model, ids: &[u32]) -> bool {
+    // A box without braces is closed by what follows it, whatever that is.
+    let text = model.tokenizer.decode(ids).unwrap_or_default();
+    BoxStream::new().push(&text)
 }
 
 /// What only one session at a time may use. A session that failed while it held it left it whole.
@@ -110,6 +122,6 @@ impl Regenerated {
 
     /// Whether it was stopped before its own end.
     pub(crate) fn is_cut(&self) -> bool {
-        self.finish != Finish::Eos
+        !matches!(self.finish, Finish::Eos | Finish::Stopped)
     }
 }

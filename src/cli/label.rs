@@ -35,6 +35,9 @@ pub(crate) struct LabelArgs {
     /// New tokens of a regeneration at most.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_new: Option<usize>,
+    /// Where a regeneration ends.
+    #[arg(long, value_enum, default_value_t = StopName::Eos)]
+    pub(crate) stop: StopName,
     /// `paper`: against gold, truncated flips, filler eos, windows from the prompt's end.
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
@@ -62,6 +65,15 @@ pub(crate) enum ProtocolName {
     Fast,
     /// One fresh pass and one regeneration a window.
     Naive,
+}
+
+/// `--stop`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StopName {
+    /// At the model's own end, as in the published labels.
+    Eos,
+    /// At the end of the first complete box, if that comes before.
+    AtBox,
 }
 
 /// `--preset`.

@@ -105,3 +105,24 @@ impl DivCeilBy for i32 {
         usize::try_from(self).unwrap().div_ceil(by)
     }
 }
+
+/// The embedded model ends right after its box, so where to stop changes texts and no answer.
+#[test]
+fn labels_do_not_depend_on_stopping_at_the_box_or_after_it() {
+    let place = Place::new();
+    place.epikv(&["problems", "tiny", "--n", "1", "--seed", "3", "--out", "problems.jsonl"]).ok();
+    let tiny = ["--model", "tiny", "--quiet"];
+    place.epikv(&[&["trace", "--problems", "problems.jsonl", "--out", "traces.parquet"], &tiny[..]].concat()).ok();
+    let windows = ["eos", "at-box"].map(|stop| {
+        let label = ["label", "--traces", "traces.parquet", "--out", stop, "--stop", stop, "--max-new", "64"];
+        place.epikv(&[&label, &tiny[..]].concat()).ok();
+        read_table::<LabelWindow>(&place.path(stop).join(DATA[0])).unwrap().0
+    });
+    let [eos, at_box] = &windows;
+    assert_eq!(eos.len(), at_box.len());
+    for (eos, at_box) in eos.iter().zip(at_box) {
+        assert_eq!((&eos.answer, &eos.outcome), (&at_box.answer, &at_box.outcome), "window {}", eos.window);
+        assert!(at_box.hit_limit || at_box.answer_text.ends_with('}'), "{}", at_box.answer_text);
+        assert!(at_box.n_new <= eos.n_new);
+    }
+}

@@ -15,8 +15,8 @@ use crate::ops::with_f32;
 use crate::sampler::Choice;
 use crate::taps::{ProbePlan, Taps};
 
-use row::Row;
-pub use row::{Finish, FinishedRow, RowSpec};
+use row::{Ends, Row};
+pub use row::{Finish, FinishedRow, RowSpec, Until};
 pub use side_by_side::side_by_side;
 
 /// Tokens of contexts and drafts that one step reads, over all rows: at most, or as many as the first row asks for.
@@ -62,17 +62,23 @@ pub struct Step {
 }
 
 /// Generation over packed rows.
-#[derive(Debug)]
 pub struct Session<'m> {
     decoder: &'m Decoder,
     rows: Vec<Row>,
     ledger: Ledger,
+    until: Option<Until<'m>>,
 }
 
 impl<'m> Session<'m> {
     /// A session without rows.
     pub fn new(decoder: &'m Decoder) -> Self {
-        Self { decoder, rows: Vec::new(), ledger: Ledger::default() }
+        Self { decoder, rows: Vec::new(), ledger: Ledger::default(), until: None }
+    }
+
+    /// Ends each row as soon as `until` holds for its new tokens.
+    #[must_use]
+    pub fn until(self, until: Until<'m>) -> Self {
+        Self { until: Some(until), ..self }
     }
 
     /// Tokens forwarded so far.
@@ -145,7 +151,7 @@ impl<'m> Session<'m> {
             let row = &mut self.rows[i];
             fed.push((row.spec.key, input.tokens.len()));
             let own: Vec<&[f32]> = logits.by_ref().take(input.n_logits()).collect();
-            let chosen = row.take(input, n_draft, &own, max_positions);
+            let chosen = row.take(input, n_draft, &own, Ends { max_positions, until: self.until });
             choices.extend(chosen.into_iter().map(|choice| (row.spec.key, choice)));
         }
         Ok(Step { choices, fed, taps })

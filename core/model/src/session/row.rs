@@ -32,6 +32,8 @@ pub struct RowSpec {
 pub enum Finish {
     /// A stop id was chosen.
     Eos,
+    /// The caller's condition was met: see [`Session::until`](super::Session::until).
+    Stopped,
     /// `max_new` tokens were chosen.
     Length,
     /// The model's context is full.
@@ -45,6 +47,7 @@ impl Finish {
     pub fn name(self) -> &'static str {
         match self {
             Self::Eos => "eos",
+            Self::Stopped => "stopped",
             Self::Length => "length",
             Self::Context => "context",
             Self::NotANumber => "not_a_number",
@@ -53,7 +56,9 @@ impl Finish {
 
     /// The reason with a name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Eos, Self::Length, Self::Context, Self::NotANumber].into_iter().find(|finish| finish.name() == name)
+        [Self::Eos, Self::Stopped, Self::Length, Self::Context, Self::NotANumber]
+            .into_iter()
+            .find(|finish| finish.name() == name)
     }
 }
 
@@ -76,6 +81,17 @@ pub struct FinishedRow {
     pub cache: RowCache,
     /// Time since it was added, shared with the rows beside it.
     pub wall: Duration,
+}
+
+/// A condition on the new tokens of a row.
+pub type Until<'a> = &'a (dyn Fn(&[u32]) -> bool + Sync);
+
+/// What ends a row besides its own tokens and their number.
+#[derive(Clone, Copy)]
+pub(super) struct Ends<'a> {
+    /// Tokens of the model's context.
+    pub(super) max_positions: usize,
+    pub(super) until: Option<Until<'a>>,
 }
 
 /// A sequence under way.
@@ -131,13 +147,7 @@ impl Row {
     }
 
     /// Takes the logits of a pass: chooses tokens for as long as they are those of the draft, and one more.
-    pub(super) fn take(
-        &mut self,
-        input: &RowInput,
-        n_draft: usize,
-        logits: &[&[f32]],
-        max_positions: usize,
-    ) -> Vec<Choice> {
+    pub(super) fn take(&mut self, input: &RowInput, n_draft: usize, logits: &[&[f32]], ends: Ends<'_>) -> Vec<Choice> {
         let (read, draft) = input.tokens.split_at(input.tokens.len() - n_draft);
         if self.generated.is_empty() {
             self.fed += read.len();
@@ -146,7 +156,7 @@ impl Row {
         let first = input.first.0 as usize + read.len();
         let mut choices = Vec::new();
         for (i, logits) in logits.iter().enumerate() {
-            let Some(choice) = self.accept(logits, first + i, max_positions) else { break };
+            let Some(choice) = self.accept(logits, first + i, ends) else { break };
             choices.push(choice);
             if self.finish.is_some() || draft.get(i) != Some(&choice.token) {
                 break;
@@ -166,7 +176,7 @@ impl Row {
     /// Chooses the token at `position` from its logits and notes whether the sequence ended.
     ///
     /// `None`, and the end of the sequence, if a logit is not a number: the other rows go on.
-    fn accept(&mut self, logits: &[f32], position: usize, max_positions: usize) -> Option<Choice> {
+    fn accept(&mut self, logits: &[f32], position: usize, ends: Ends<'_>) -> Option<Choice> {
         let Some(choice) = choose(logits, self.spec.sampling, self.generated.len()) else {
             self.finish = Some(Finish::NotANumber);
             return None;
@@ -175,9 +185,11 @@ impl Row {
         self.margins.push(choice.margin);
         self.finish = if self.spec.stop_ids.contains(&choice.token) {
             Some(Finish::Eos)
+        } else if ends.until.is_some_and(|until| until(&self.generated)) {
+            Some(Finish::Stopped)
         } else if self.generated.len() >= self.spec.max_new {
             Some(Finish::Length)
-        } else if position + 1 >= max_positions {
+        } else if position + 1 >= ends.max_positions {
             Some(Finish::Context)
         } else {
             None
