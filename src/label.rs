@@ -1,16 +1,17 @@
 //! `epikv label`: a traces file into label files.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_labeler::{
-    AnswerKind, Config, Estimate, Journal, Known, Labels, NoiseFloor, Progress, Protocol, Rates, Settings, Stop,
-    Summary, label,
+    AnswerKind, Config, Estimate, Journal, Known, Labels, NoiseFloor, Progress, Protocol, Rates, Settings, Share, Stop,
+    Summary, label, shares,
 };
 use epikv_model::Model;
 use epikv_model::session::Ledger;
-use epikv_schemas::{Provenance, Trace, read_table};
+use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, Trace, read_table};
 use serde_json::json;
 
 use crate::cli::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
@@ -26,23 +27,32 @@ const JOURNAL: &str = "label_journal.jsonl";
 
 /// Labels a file of traces.
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
+    match (&args.traces, &args.out, &args.summary) {
+        (Some(traces), Some(out), None) => run_traces(args, traces, out),
+        (_, _, Some(folder)) => print_shares(folder, args.model.seed, args.model.json),
+        _ => bail!("expected --traces and --out, or --summary"),
+    }
+}
+
+/// Labels traces into a folder.
+fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let mut config = config(args)?;
-    let folder = if args.dry_run { None } else { Some(RunFolder::open(&args.out, FILES, args.model.fresh)?) };
-    let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
-    check_unique(&traces, &args.traces)?;
+    let folder = if args.dry_run { None } else { Some(RunFolder::open(out, FILES, args.model.fresh)?) };
+    let (mut traces, made_by) = read_table::<Trace>(trace_file)?;
+    check_unique(&traces, trace_file)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
     if traces.is_empty() {
-        bail!("{} holds no trace", args.traces.display());
+        bail!("{} holds no trace", trace_file.display());
     }
     let threads = setup::threads(args.model.threads)?;
     config = Config::try_from(Settings { threads, ..Settings::clone(&config) })?;
     let model = setup::model(&args.model)?;
-    check_made_by(&made_by, &model, &args.traces)?;
+    check_made_by(&made_by, &model, trace_file)?;
     let Some(folder) = folder else {
         let rates = args.rates.map_or_else(|| Rates::measure(&model, &config), Ok)?;
         return print_estimate(&Estimate::of(&model, &traces, &config), rates, args.model.json);
     };
-    let journal_file = args.out.join(JOURNAL);
+    let journal_file = out.join(JOURNAL);
     if args.model.fresh && journal_file.is_file() {
         std::fs::remove_file(&journal_file).with_context(|| format!("removing {}", journal_file.display()))?;
     }
@@ -51,10 +61,10 @@ pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
         writeln!(std::io::stderr(), "{} regenerations of an earlier run are taken over", journal.len())?;
     }
     let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
-    write(folder, &labels, &model, &config, &args.traces)?;
+    write(folder, &labels, &model, &config, trace_file)?;
     journal.remove()?;
     let summary = Summary::of(&labels, &traces);
-    print(&labels, &summary, &args.out)?;
+    print(&labels, &summary, out)?;
     if args.model.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
@@ -155,6 +165,30 @@ fn write(mut folder: RunFolder, labels: &Labels, model: &Model, config: &Config,
     folder.write(FILES[2], &labels.traces, &provenance)?;
     folder.write(FILES[3], &labels.timings, &provenance)?;
     folder.finish()
+}
+
+/// The important shares of the labels in a folder.
+fn print_shares(folder: &Path, seed: u64, as_json: bool) -> Result<Done> {
+    let shares = shares(
+        &read_table::<LabelWindow>(&folder.join(FILES[0]))?.0,
+        &read_table::<LabelToken>(&folder.join(FILES[1]))?.0,
+        &read_table::<LabelTrace>(&folder.join(FILES[2]))?.0,
+        seed,
+    );
+    if as_json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&shares)?)?;
+        return Ok(Done::All);
+    }
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let mut table = String::from("| dataset | mapping | divided by | traces | share | 95 % interval |\n");
+    table.push_str("| --- | --- | --- | ---: | ---: | --- |\n");
+    for Share { dataset, mapping, divided_by, n_traces, share, interval } in &shares {
+        let bounds = interval.map_or("-".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
+        let share = number(*share);
+        writeln!(table, "| {dataset} | {mapping} | {divided_by} | {n_traces} | {share} | {bounds} |")?;
+    }
+    write!(std::io::stdout(), "{table}")?;
+    Ok(Done::All)
 }
 
 /// What the run would cost.

@@ -35,10 +35,10 @@ pub struct Summary {
 }
 
 /// Outcome to flip, by name of the mapping.
-type FlipOf = fn(&str) -> Option<bool>;
+pub(crate) type FlipOf = fn(&str) -> Option<bool>;
 
 /// Mappings that the summary prints side by side, so that a reader sees how much depends on the choice.
-const MAPPINGS: &[(&str, FlipOf)] = &[
+pub(crate) const MAPPINGS: &[(&str, FlipOf)] = &[
     ("changed_or_no_answer", |o| match o {
         "same" | "same_value_other_form" => Some(false),
         "changed" | "no_answer" => Some(true),

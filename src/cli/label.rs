@@ -15,11 +15,14 @@ pub(crate) struct LabelArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Traces, as `epikv trace` writes them.
-    #[arg(long, value_name = "F.parquet")]
-    pub(crate) traces: PathBuf,
+    #[arg(long, value_name = "F.parquet", required_unless_present = "summary")]
+    pub(crate) traces: Option<PathBuf>,
     /// Folder of the results.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "summary")]
+    pub(crate) out: Option<PathBuf>,
+    /// Label nothing: print the important shares of the labels in a folder, under every mapping of outcomes to flips.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["traces", "out"])]
+    pub(crate) summary: Option<PathBuf>,
     /// The way to the labels.
     #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
     pub(crate) protocol: ProtocolName,
