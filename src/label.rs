@@ -1,20 +1,20 @@
 //! `epikv label`: a traces file into label files.
 
-use std::fmt::Write as _;
+mod report;
+
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_labeler::{
-    AnswerKind, Config, Estimate, Journal, Known, Labels, NoiseFloor, Progress, Protocol, Rates, Settings, Share, Stop,
-    Summary, label, shares,
+    AnswerKind, ArmComparison, Config, Estimate, Journal, Labels, Progress, Protocol, Rates, Settings, Stop, Summary,
+    compare_arms, label,
 };
 use epikv_model::Model;
-use epikv_model::session::Ledger;
-use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, Trace, read_table};
+use epikv_schemas::{LabelWindow, Provenance, Trace, read_table};
 use serde_json::json;
 
-use crate::cli::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
+use crate::cli::{AnswerName, LabelArgs, ModelArgs, Preset, ProtocolName, StopName};
 use crate::output::{Done, RunFolder, input};
 use crate::{progress, setup};
 
@@ -28,10 +28,42 @@ const JOURNAL: &str = "label_journal.jsonl";
 /// Labels a file of traces.
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
     match (&args.traces, &args.out, &args.summary) {
-        (Some(traces), Some(out), None) => run_traces(args, traces, out),
-        (_, _, Some(folder)) => print_shares(folder, args.model.seed, args.model.json),
+        (Some(traces), Some(out), None) if args.arms.is_empty() => run_traces(args, traces, out),
+        (Some(traces), Some(out), None) => run_arms(args, traces, out),
+        (_, _, Some(folder)) => report::print_shares(folder, args.model.seed, args.model.json),
         _ => bail!("expected --traces and --out, or --summary"),
     }
+}
+
+/// Labels traces with one filler after another, and compares what came out.
+fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
+    for (i, filler) in args.arms.iter().enumerate() {
+        if args.arms[..i].contains(filler) {
+            bail!("--arms: expected different fillers, got {filler} twice");
+        }
+    }
+    let mut done = Done::All;
+    let mut arms = Vec::new();
+    for filler in &args.arms {
+        let name = filler.to_string().replace(':', "-");
+        writeln!(std::io::stderr(), "\n== {filler}")?;
+        let folder = out.join(&name);
+        let own =
+            LabelArgs { filler: Some(*filler), model: ModelArgs { json: false, ..args.model.clone() }, ..args.clone() };
+        if run_traces(&own, trace_file, &folder)? == Done::SomeFailed {
+            done = Done::SomeFailed;
+        }
+        arms.push((name, read_table::<LabelWindow>(&folder.join(FILES[0]))?.0));
+    }
+    let pairs = arms.iter().enumerate().flat_map(|(i, first)| arms[i + 1..].iter().map(move |second| (first, second)));
+    let comparisons: Vec<ArmComparison> =
+        pairs.map(|((a, first), (b, second))| compare_arms((a, first), (b, second))).collect();
+    if args.model.json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&comparisons)?)?;
+    } else {
+        write!(std::io::stdout(), "{}", report::arms_table(&comparisons)?)?;
+    }
+    Ok(done)
 }
 
 /// Labels traces into a folder.
@@ -50,7 +82,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     check_made_by(&made_by, &model, trace_file)?;
     let Some(folder) = folder else {
         let rates = args.rates.map_or_else(|| Rates::measure(&model, &config), Ok)?;
-        return print_estimate(&Estimate::of(&model, &traces, &config), rates, args.model.json);
+        return report::print_estimate(&Estimate::of(&model, &traces, &config), rates, args.model.json);
     };
     let journal_file = out.join(JOURNAL);
     if args.model.fresh && journal_file.is_file() {
@@ -64,7 +96,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     write(folder, &labels, &model, &config, trace_file)?;
     journal.remove()?;
     let summary = Summary::of(&labels, &traces);
-    print(&labels, &summary, out)?;
+    report::print(&labels, &summary, out)?;
     if args.model.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
@@ -165,110 +197,4 @@ fn write(mut folder: RunFolder, labels: &Labels, model: &Model, config: &Config,
     folder.write(FILES[2], &labels.traces, &provenance)?;
     folder.write(FILES[3], &labels.timings, &provenance)?;
     folder.finish()
-}
-
-/// The important shares of the labels in a folder.
-fn print_shares(folder: &Path, seed: u64, as_json: bool) -> Result<Done> {
-    let shares = shares(
-        &read_table::<LabelWindow>(&folder.join(FILES[0]))?.0,
-        &read_table::<LabelToken>(&folder.join(FILES[1]))?.0,
-        &read_table::<LabelTrace>(&folder.join(FILES[2]))?.0,
-        seed,
-    );
-    if as_json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&shares)?)?;
-        return Ok(Done::All);
-    }
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
-    let mut table = String::from("| dataset | mapping | divided by | traces | share | 95 % interval |\n");
-    table.push_str("| --- | --- | --- | ---: | ---: | --- |\n");
-    for Share { dataset, mapping, divided_by, n_traces, share, interval } in &shares {
-        let bounds = interval.map_or("-".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
-        let share = number(*share);
-        writeln!(table, "| {dataset} | {mapping} | {divided_by} | {n_traces} | {share} | {bounds} |")?;
-    }
-    write!(std::io::stdout(), "{table}")?;
-    Ok(Done::All)
-}
-
-/// What the run would cost.
-fn print_estimate(estimate: &Estimate, rates: Rates, as_json: bool) -> Result<Done> {
-    let (seconds, naive_seconds) = estimate.seconds(rates);
-    if as_json {
-        let report =
-            json!({ "estimate": estimate, "rates": rates, "seconds": seconds, "naive_seconds": naive_seconds });
-        writeln!(std::io::stdout(), "{report}")?;
-    }
-    let Estimate { n_traces, n_failed, n_windows, prefill, draft, decode, naive, weight_bytes, cache_bytes } = estimate;
-    let mib = |bytes: &usize| *bytes as f64 / f64::from(1 << 20);
-    writeln!(
-        std::io::stderr(),
-        "{n_traces} traces, {n_failed} that cannot be labelled, {n_windows} windows\n\
-         tokens: {prefill} read, {draft} read as drafts, {decode} decoded if no answer changes; naive: {} read, {} decoded\n\
-         memory: {:.1} MiB of weights, {:.1} MiB of keys and values\n\
-         at {:.0} tokens read and {:.0} decoded a second: {seconds:.0} s, naive {naive_seconds:.0} s",
-        naive.0,
-        naive.1,
-        mib(weight_bytes),
-        mib(cache_bytes),
-        rates.prefill,
-        rates.decode,
-    )?;
-    Ok(Done::All)
-}
-
-/// How well the labels recover what the answers are known to need.
-fn print_known(out: &mut impl Write, known: &Known) -> Result<()> {
-    let auc = known.auc.map_or("-".to_owned(), |auc| format!("{auc:.3}"));
-    writeln!(
-        out,
-        "known needs of {} traces: windows that hide a value flip {}/{}, clear ones {}/{}, {} between; AUC {auc}",
-        known.n_traces, known.n_hiding_flipped, known.n_hiding, known.n_clear_flipped, known.n_clear, known.n_between
-    )?;
-    for (n, values) in &known.by_mentions {
-        writeln!(
-            out,
-            "  values stated {n}x: {} of {} missed, {} never hidden by one window",
-            values.n_missed, values.n_hidden, values.n_never_hidden
-        )?;
-    }
-    Ok(())
-}
-
-/// The summary on stderr.
-fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
-    let mut err = std::io::stderr();
-    for failure in &labels.failures {
-        writeln!(err, "failed: {}", failure.error)?;
-    }
-    writeln!(
-        err,
-        "{} traces: {} usable, {} not {:?}, {} wrong and left out, {} failed -> {}",
-        summary.n_traces + summary.n_incorrect + summary.n_failed,
-        summary.n_usable,
-        summary.n_traces - summary.n_usable,
-        summary.unusable,
-        summary.n_incorrect,
-        summary.n_failed,
-        out.display()
-    )?;
-    writeln!(err, "{} windows of usable traces: {:?}", summary.n_windows, summary.outcomes)?;
-    for (mapping, share) in &summary.important_share {
-        match share {
-            Some(share) => writeln!(err, "important share, {mapping}: {share:.3}")?,
-            None => writeln!(err, "important share, {mapping}: - (no usable trace)")?,
-        }
-    }
-    if let Some(known) = &summary.known {
-        print_known(&mut err, known)?;
-    }
-    let NoiseFloor { n_windows, n_identity_changed, n_repeated_changed } = summary.noise_floor;
-    writeln!(
-        err,
-        "noise floor: of {n_windows} windows the answer changes for {n_identity_changed} overwritten by their own tokens, \
-         for {n_repeated_changed} occluded once more"
-    )?;
-    let Ledger { prefill, draft, decode } = labels.ledger;
-    writeln!(err, "tokens: {prefill} read, {draft} read as drafts, {decode} decoded")?;
-    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Settings of a labelling run: as typed, then checked.
 
+use epikv_schemas::Trace;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -150,6 +151,11 @@ impl std::ops::Deref for Config {
 }
 
 impl Config {
+    /// Whether a trace is not labelled since its own answer is wrong: then every window would seem to flip.
+    pub(crate) fn leaves_out(&self, trace: &Trace) -> bool {
+        trace.correct == Some(false) && self.answer == AnswerKind::Math && !self.include_unusable
+    }
+
     /// What determines the labels, for provenance: everything but batch, threads and protocol, which change no value.
     pub fn provenance(&self) -> serde_json::Value {
         serde_json::json!({

@@ -105,7 +105,7 @@ impl Estimate {
         let stop_ids = model.stop_ids();
         let (mut n_traces, mut n_failed, mut n_windows) = (0, 0, 0);
         let (mut naive, mut shared, mut answers, mut longest) = ((0, 0), 0, 0, 0);
-        for trace in traces.iter().filter(|trace| trace.correct != Some(false) || config.include_unusable) {
+        for trace in traces.iter().filter(|trace| !config.leaves_out(trace)) {
             let Ok(job) = Job::new(trace, config, shape) else {
                 n_failed += 1;
                 continue;

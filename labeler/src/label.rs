@@ -97,7 +97,7 @@ pub fn label(
     let mut labels = Labels::default();
     let mut jobs = Vec::new();
     for trace in traces {
-        if trace.correct == Some(false) && config.answer == AnswerKind::Math && !config.include_unusable {
+        if config.leaves_out(trace) {
             labels.n_incorrect += 1;
             continue;
         }

@@ -7,6 +7,7 @@
 //!
 //! Not here: result files (the binary writes the rows), signals, eviction.
 
+pub mod arms;
 pub mod config;
 pub mod error;
 pub mod estimate;
@@ -23,6 +24,7 @@ pub mod summary;
 pub mod token_labels;
 pub mod window;
 
+pub use arms::{ArmComparison, compare_arms};
 pub use config::{AnswerKind, Config, Mapping, Protocol, Settings, Stop};
 pub use error::{Error, Result};
 pub use estimate::{Estimate, Rates};

@@ -29,6 +29,10 @@ pub(crate) struct LabelArgs {
     /// What stands in the place of a window: eos, pad, random, randmulti or token:ID.
     #[arg(long, value_name = "KIND")]
     pub(crate) filler: Option<Filler>,
+    /// Several fillers, separated by commas: each labels into a folder of its own inside --out, and the arms are compared
+    /// window by window.
+    #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "summary", "dry_run"])]
+    pub(crate) arms: Vec<Filler>,
     /// Tokens of a window.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) window: Option<usize>,

@@ -126,3 +126,38 @@ fn labels_do_not_depend_on_stopping_at_the_box_or_after_it() {
         assert!(at_box.n_new <= eos.n_new);
     }
 }
+
+#[test]
+fn arms_label_side_by_side_and_are_compared() {
+    let place = Place::new();
+    place.traces();
+    let label = ["label", "--traces", "traces.parquet", "--answer", "text", "--max-new", "16", "--quiet"];
+    let ran = place.epikv(&[&label[..], &["--out", "arms", "--arms", "eos,pad,token:5"]].concat()).ok();
+    assert_eq!(ran.stdout().lines().count(), 2 + 3, "three pairs\n{}", ran.stdout());
+    place.epikv(&[&label[..], &["--out", "alone", "--filler", "token:5"]].concat()).ok();
+    for file in DATA {
+        let of = |folder: &str| bytes(&place.path(folder).join(file));
+        assert_eq!(of("arms/token-5"), of("alone"), "{file}");
+    }
+    let shares = place.epikv(&["label", "--summary", "alone"]).ok().stdout();
+    assert_eq!(shares.lines().count(), 2 + 4 * 2, "{shares}");
+    place.epikv(&[&label[..], &["--out", "twice", "--arms", "eos,eos"]].concat()).refused(&[
+        "--arms",
+        "different fillers",
+        "eos",
+    ]);
+}
+
+#[test]
+fn a_dry_run_counts_and_writes_nothing() {
+    let place = Place::new();
+    place.traces();
+    let label = ["label", "--traces", "traces.parquet", "--out", "none", "--answer", "text", "--dry-run", "--json"];
+    let ran = place.epikv(&[&label[..], &["--rates", "1000,10"]].concat()).ok();
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout()).unwrap();
+    let count = |name: &str| report["estimate"][name].as_f64().unwrap();
+    assert!(count("n_windows") > 0.0 && count("decode") == 0.0);
+    assert_eq!(report["seconds"].as_f64(), Some((count("prefill") + count("draft")) / 1000.0));
+    assert!(!place.path("none").exists());
+    place.epikv(&[&label[..], &["--rates", "0,1"]].concat()).refused(&["--rates", "PREFILL,DECODE"]);
+}

@@ -1,0 +1,145 @@
+//! What `epikv label` prints.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use epikv_labeler::{ArmComparison, Estimate, Known, Labels, NoiseFloor, Rates, Share, Summary, shares};
+use epikv_model::session::Ledger;
+use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, read_table};
+use serde_json::json;
+
+use super::FILES;
+use crate::output::Done;
+
+/// Fillers side by side.
+pub(super) fn arms_table(comparisons: &[ArmComparison]) -> Result<String> {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let mut table = String::from(
+        "| arms | windows | both flip | only first | only second | kappa | traces | first more | second more | sign p |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+    );
+    for one in comparisons {
+        let (first, second) = &one.arms;
+        let (kappa, p) = (number(one.kappa), number(one.sign_p));
+        writeln!(
+            table,
+            "| {first}, {second} | {} | {} | {} | {} | {kappa} | {} | {} | {} | {p} |",
+            one.n_windows,
+            one.n_both,
+            one.n_only_first,
+            one.n_only_second,
+            one.n_traces,
+            one.n_first_more,
+            one.n_second_more
+        )?;
+    }
+    Ok(table)
+}
+
+/// The important shares of the labels in a folder.
+pub(super) fn print_shares(folder: &Path, seed: u64, as_json: bool) -> Result<Done> {
+    let shares = shares(
+        &read_table::<LabelWindow>(&folder.join(FILES[0]))?.0,
+        &read_table::<LabelToken>(&folder.join(FILES[1]))?.0,
+        &read_table::<LabelTrace>(&folder.join(FILES[2]))?.0,
+        seed,
+    );
+    if as_json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&shares)?)?;
+        return Ok(Done::All);
+    }
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+    let mut table = String::from("| dataset | mapping | divided by | traces | share | 95 % interval |\n");
+    table.push_str("| --- | --- | --- | ---: | ---: | --- |\n");
+    for Share { dataset, mapping, divided_by, n_traces, share, interval } in &shares {
+        let bounds = interval.map_or("-".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
+        let share = number(*share);
+        writeln!(table, "| {dataset} | {mapping} | {divided_by} | {n_traces} | {share} | {bounds} |")?;
+    }
+    write!(std::io::stdout(), "{table}")?;
+    Ok(Done::All)
+}
+
+/// What the run would cost.
+pub(super) fn print_estimate(estimate: &Estimate, rates: Rates, as_json: bool) -> Result<Done> {
+    let (seconds, naive_seconds) = estimate.seconds(rates);
+    if as_json {
+        let report =
+            json!({ "estimate": estimate, "rates": rates, "seconds": seconds, "naive_seconds": naive_seconds });
+        writeln!(std::io::stdout(), "{report}")?;
+    }
+    let Estimate { n_traces, n_failed, n_windows, prefill, draft, decode, naive, weight_bytes, cache_bytes } = estimate;
+    let mib = |bytes: &usize| *bytes as f64 / f64::from(1 << 20);
+    writeln!(
+        std::io::stderr(),
+        "{n_traces} traces, {n_failed} that cannot be labelled, {n_windows} windows\n\
+         tokens: {prefill} read, {draft} read as drafts, {decode} decoded if no answer changes; naive: {} read, {} decoded\n\
+         memory: {:.1} MiB of weights, {:.1} MiB of keys and values\n\
+         at {:.0} tokens read and {:.0} decoded a second: {seconds:.0} s, naive {naive_seconds:.0} s",
+        naive.0,
+        naive.1,
+        mib(weight_bytes),
+        mib(cache_bytes),
+        rates.prefill,
+        rates.decode,
+    )?;
+    Ok(Done::All)
+}
+
+/// How well the labels recover what the answers are known to need.
+fn print_known(out: &mut impl Write, known: &Known) -> Result<()> {
+    let auc = known.auc.map_or("-".to_owned(), |auc| format!("{auc:.3}"));
+    writeln!(
+        out,
+        "known needs of {} traces: windows that hide a value flip {}/{}, clear ones {}/{}, {} between; AUC {auc}",
+        known.n_traces, known.n_hiding_flipped, known.n_hiding, known.n_clear_flipped, known.n_clear, known.n_between
+    )?;
+    for (n, values) in &known.by_mentions {
+        writeln!(
+            out,
+            "  values stated {n}x: {} of {} missed, {} never hidden by one window",
+            values.n_missed, values.n_hidden, values.n_never_hidden
+        )?;
+    }
+    Ok(())
+}
+
+/// The summary on stderr.
+pub(super) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
+    let mut err = std::io::stderr();
+    for failure in &labels.failures {
+        writeln!(err, "failed: {}", failure.error)?;
+    }
+    writeln!(
+        err,
+        "{} traces: {} usable, {} not {:?}, {} wrong and left out, {} failed -> {}",
+        summary.n_traces + summary.n_incorrect + summary.n_failed,
+        summary.n_usable,
+        summary.n_traces - summary.n_usable,
+        summary.unusable,
+        summary.n_incorrect,
+        summary.n_failed,
+        out.display()
+    )?;
+    writeln!(err, "{} windows of usable traces: {:?}", summary.n_windows, summary.outcomes)?;
+    for (mapping, share) in &summary.important_share {
+        match share {
+            Some(share) => writeln!(err, "important share, {mapping}: {share:.3}")?,
+            None => writeln!(err, "important share, {mapping}: - (no usable trace)")?,
+        }
+    }
+    if let Some(known) = &summary.known {
+        print_known(&mut err, known)?;
+    }
+    let NoiseFloor { n_windows, n_identity_changed, n_repeated_changed } = summary.noise_floor;
+    writeln!(
+        err,
+        "noise floor: of {n_windows} windows the answer changes for {n_identity_changed} overwritten by their own tokens, \
+         for {n_repeated_changed} occluded once more"
+    )?;
+    let Ledger { prefill, draft, decode } = labels.ledger;
+    writeln!(err, "tokens: {prefill} read, {draft} read as drafts, {decode} decoded")?;
+    Ok(())
+}
