@@ -32,9 +32,9 @@ pub(crate) fn distinct(golds: &[&str]) -> Check {
 /// Whether a gold is found in a box and is the same as itself, in both modes.
 pub(crate) fn is_itself(gold: &str) -> bool {
     let text = format!(r"So the answer is $\boxed{{{gold}}}$.");
-    [Mode::Strict, Mode::Lenient].into_iter().all(|mode| {
-        extract(&text, mode).is_some_and(|found| compare(&found.answer, gold, mode).verdict.is_same())
-    })
+    [Mode::Strict, Mode::Lenient]
+        .into_iter()
+        .all(|mode| extract(&text, mode).is_some_and(|found| compare(&found.answer, gold, mode).verdict.is_same()))
 }
 
 #[cfg(test)]

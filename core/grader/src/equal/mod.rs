@@ -7,6 +7,7 @@ mod exact;
 mod matrix;
 mod modular;
 mod number;
+mod parts;
 mod readings;
 mod relation;
 mod scalar;

@@ -2,7 +2,7 @@
 
 use super::collection::{distinct, in_any_order, in_order};
 use super::{Context, matrix, number, readings, relation, scalar, union};
-use crate::syntax::{Expr, Quantity, UnitKind, Value};
+use crate::syntax::{Constant, Expr, Quantity, UnitKind, Value};
 use crate::verdict::{Reason, Verdict};
 
 /// Compares two values.
@@ -51,7 +51,12 @@ fn alike(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
         (Value::Ratio(x, unit), Value::Ratio(y, unit2)) => {
             ratios(x, y, unit == unit2, unit.is_some() && unit2.is_some(), context)
         }
-        (Value::Text(x, plain), Value::Text(y, plain2)) => texts(x, y, *plain && *plain2),
+        (Value::Text(x, plain), Value::Text(y, plain2)) => {
+            if context.lenient() && readings::says_none(x) && readings::says_none(y) {
+                return Some(Verdict::SameOtherForm);
+            }
+            texts(x, y, *plain && *plain2)
+        }
         (Value::Dots, Value::Dots) => Verdict::Same,
         _ => return None,
     })
@@ -93,6 +98,9 @@ fn one_sided(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
         (Value::Ratio(items, unit), Value::Scalar(quantity)) => {
             Some(ratio_and_scalar(items, unit.as_ref(), quantity, context))
         }
+        (Value::Text(text, _), Value::Scalar(quantity)) if context.lenient() && spells(&quantity.expr, text) => {
+            Some(Verdict::SameOtherForm)
+        }
         (Value::Text(text, _), Value::Scalar(_)) if context.lenient() => {
             let number = crate::syntax::number_word(text)?;
             Some(compare(&Value::scalar(Expr::int(number)), b, context).other_form())
@@ -118,14 +126,49 @@ fn scalars(a: &Quantity, b: &Quantity, context: &mut Context) -> Verdict {
     scalar::compare(a, b, context)
 }
 
+/// Whether letters that were read as variables are a word: `ABC` and `\text{ABC}`, `DNE` and `\text{does not exist}`.
+fn spells(expr: &Expr, text: &str) -> bool {
+    let letter = |factor: &Expr| match factor {
+        Expr::Var(name) => Some(name.to_lowercase()),
+        Expr::Const(Constant::E) => Some("e".to_owned()),
+        Expr::Const(Constant::I) => Some("i".to_owned()),
+        _ => None,
+    };
+    let word = match expr {
+        Expr::Product(factors) => factors.iter().map(letter).collect::<Option<String>>(),
+        other => letter(other),
+    };
+    word.is_some_and(|word| word == text || readings::says_none(&word) && readings::says_none(text))
+}
+
 /// Two named values: the names must agree, but `W(x)` and `W(n)`, `x` and `x_1` do.
 fn named(a: &Value, b: &Value, context: &mut Context) -> Verdict {
     let (Value::Named(name, x), Value::Named(name2, y)) = (a, b) else {
         return Verdict::Different;
     };
+    if let (Some((f, x_name)), Some((g, y_name))) = (of_variable(name), of_variable(name2))
+        && f == g
+    {
+        // `f(x) = x + 1` and `f(n) = n + 1` are one function.
+        let bound = |value: &Value, variable: &str| {
+            value.map_exprs(&|expr| {
+                expr.map(&|part| match part {
+                    Expr::Var(name) if name == variable => Expr::Var("bound".to_owned()),
+                    other => other,
+                })
+            })
+        };
+        let verdict = compare(&bound(x, x_name), &bound(y, y_name), context);
+        return if name == name2 { verdict } else { verdict.other_form() };
+    }
     let verdict = compare(x, y, context);
     if name == name2 {
         return verdict;
+    }
+    // `f(3) = 7` and `f(4) = 7` are two facts.
+    let called = |name: &str| name.find('(').is_some_and(|at| at > 0);
+    if called(name) && called(name2) {
+        return if verdict.is_same() { Verdict::Different } else { verdict };
     }
     let root = |name: &str| name.split(['(', '_']).next().unwrap_or_default().to_owned();
     let letter = |name: &str| root(name).chars().count() == 1;
@@ -137,6 +180,13 @@ fn named(a: &Value, b: &Value, context: &mut Context) -> Verdict {
         (Some(left), Some(right)) => relation::compare(&left, &right, context),
         _ => Verdict::Different,
     }
+}
+
+/// The function and the variable of `f(x)`.
+fn of_variable(name: &str) -> Option<(&str, &str)> {
+    let (function, variable) = name.strip_suffix(')')?.split_once('(')?;
+    let single = variable.chars().count() == 1 && variable.chars().all(char::is_lowercase);
+    single.then_some((function, variable))
 }
 
 /// Lists are compared in any order. In strict mode another order is not decided: it may have been asked for.
