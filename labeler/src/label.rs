@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use epikv_grader::Mode;
 use epikv_model::Model;
 use epikv_model::sampler::stream_number;
 use epikv_model::session::{Finish, Ledger};
@@ -12,7 +11,7 @@ use crate::config::{AnswerKind, Config, Mapping, Protocol};
 use crate::error::{Error, Result};
 use crate::filler::{FillerSource, ids_sha256};
 use crate::job::{Job, Unusable};
-use crate::outcome::{Outcome, answer_in};
+use crate::outcome::{GRADER_MODE, Outcome, answer_in};
 use crate::regenerate::{Context, Regenerated, read_prefix, regenerate};
 use crate::token_labels::{important_share, token_labels};
 use crate::window::windows;
@@ -170,7 +169,7 @@ fn window_row(job: &Job<'_>, plan: &WindowPlan, result: &Regenerated, config: &C
         Mapping::Paper if config.answer == AnswerKind::Text => job.reference(),
         Mapping::Paper => job.trace.gold.as_deref().or(job.reference()),
     };
-    let outcome = Outcome::of(answer.as_deref(), reference.unwrap_or_default(), cut, config.answer, Mode::Strict);
+    let outcome = Outcome::of(answer.as_deref(), reference.unwrap_or_default(), cut, config.answer, GRADER_MODE);
     LabelWindow {
         trace_id: job.trace.trace_id.clone(),
         window: plan.window as i32,

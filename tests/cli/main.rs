@@ -6,5 +6,6 @@ mod bad_model;
 mod config;
 mod correlate;
 mod evict;
+mod grade;
 mod pipeline;
 mod support;
