@@ -37,6 +37,19 @@ def _stub(name: str, **attributes):
     sys.modules[name] = module
 
 
+def bare(text: str) -> str:
+    """An answer without the delimiters and the box around it, which graders of strings take literally."""
+    text = text.strip().rstrip(".")
+    for open_, close in (("$$", "$$"), ("$", "$"), (r"\[", r"\]"), (r"\(", r"\)"), (r"\boxed{", "}")):
+        if text.startswith(open_) and text.endswith(close) and len(text) >= len(open_) + len(close):
+            text = text[len(open_) : len(text) - len(close)].strip()
+    return text
+
+
+def on_bare(same: Callable[[str, str], bool]) -> Callable[[str, str], bool]:
+    return lambda pred, gold: same(bare(pred), bare(gold))
+
+
 def math_verify() -> Grader:
     from math_verify import parse, verify
 
@@ -54,7 +67,7 @@ def math_verify() -> Grader:
 def prm800k() -> Grader:
     _stub("verl.utils.py_functional", timeout_limit=lambda **_: lambda function: function)
     module = _load("verl", "verl/utils/reward_score/prime_math/__init__.py", "prime_math")
-    return Grader("PRM800K (verl 0.9.1)", module.grade_answer, lambda text: module.match_answer(text)[1])
+    return Grader("PRM800K (verl 0.9.1)", on_bare(module.grade_answer), lambda text: module.match_answer(text)[1])
 
 
 def qwen() -> Grader:
@@ -64,7 +77,7 @@ def qwen() -> Grader:
     def same(pred: str, gold: str) -> bool:
         return module.math_equal(clean(pred), clean(gold))
 
-    return Grader("Qwen2.5-Math (evalscope 1.0.0)", same, module.extract_answer)
+    return Grader("Qwen2.5-Math (evalscope 1.0.0)", on_bare(same), module.extract_answer)
 
 
 def _last_box(module) -> Callable[[str], Optional[str]]:
@@ -78,7 +91,7 @@ def _last_box(module) -> Callable[[str], Optional[str]]:
 def hendrycks() -> Grader:
     _stub("datasets", Dataset=object)
     module = _load("lm-eval", "lm_eval/tasks/hendrycks_math/utils.py", "hendrycks_math")
-    return Grader("Hendrycks (lm-eval 0.4.13)", module.is_equiv, _last_box(module))
+    return Grader("Hendrycks (lm-eval 0.4.13)", on_bare(module.is_equiv), _last_box(module))
 
 
 def minerva() -> Grader:
@@ -88,7 +101,7 @@ def minerva() -> Grader:
     def same(pred: str, gold: str) -> bool:
         return clean(pred) == clean(gold) or module.is_equiv(clean(pred), clean(gold))
 
-    return Grader("Minerva (lm-eval 0.4.13)", same, _last_box(module))
+    return Grader("Minerva (lm-eval 0.4.13)", on_bare(same), _last_box(module))
 
 
 ALL = [math_verify, prm800k, qwen, hendrycks, minerva]
