@@ -12,8 +12,8 @@ pub(crate) struct Check {
 
 impl Check {
     /// A fact that cannot be wrong, for the record.
-    pub(crate) fn fact(what: &'static str, figure: impl ToString) -> Self {
-        Self { good: true, what, figure: figure.to_string() }
+    pub(crate) fn fact(what: &'static str, figure: impl Into<String>) -> Self {
+        Self { good: true, what, figure: figure.into() }
     }
 
     /// Good if all of at least one hold.

@@ -7,6 +7,7 @@ use epikv_grader::Mode;
 
 /// `epikv grade`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that may be typed")]
 pub(crate) struct GradeArgs {
     /// An answer.
     #[arg(value_name = "PRED", required_unless_present = "file", requires = "gold", allow_hyphen_values = true)]

@@ -42,17 +42,17 @@ struct Graded {
 
 impl Graded {
     fn of(pred: &str, gold: &str, kind: Kind, mode: Mode) -> Self {
-        let (answer, found) = match kind {
-            Kind::Pair => (pred.to_owned(), None),
-            Kind::Extract => match extract(pred, mode) {
-                Some(found) => (found.answer.to_string(), Some((found.answer.into_owned(), found.rule.name()))),
-                None => {
-                    let explanation = "no answer was found in the text".to_owned();
-                    return Self { verdict: None, explanation, found: None };
-                }
-            },
+        if kind == Kind::Pair {
+            return Self::compared(pred, gold, mode, None);
+        }
+        let Some(found) = extract(pred, mode) else {
+            return Self { verdict: None, explanation: "no answer was found in the text".to_owned(), found: None };
         };
-        let comparison = compare(&answer, gold, mode);
+        Self::compared(&found.answer, gold, mode, Some((found.answer.to_string(), found.rule.name())))
+    }
+
+    fn compared(answer: &str, gold: &str, mode: Mode, found: Option<(String, &'static str)>) -> Self {
+        let comparison = compare(answer, gold, mode);
         Self { verdict: Some(comparison.verdict), explanation: comparison.explanation, found }
     }
 

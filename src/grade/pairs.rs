@@ -47,8 +47,8 @@ pub(crate) struct BadPair {
 
 impl BadPair {
     pub(crate) fn hint(&self) -> String {
-        r#"each line is an object such as {"pred": "1/2", "gold": "0.5"}, and "equal": true says what is expected"#
-            .to_owned()
+        let line = r#"{"pred": "1/2", "gold": "0.5", "equal": true}"#;
+        format!("line {} should be an object such as {line}; only pred and gold are needed", self.line)
     }
 }
 

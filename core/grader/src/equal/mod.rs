@@ -6,6 +6,7 @@ mod eval;
 mod exact;
 mod matrix;
 mod modular;
+mod named;
 mod number;
 mod parts;
 mod readings;

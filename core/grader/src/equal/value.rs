@@ -1,7 +1,7 @@
 //! Compares two typed answers. Every rule is stated once and tried from both sides.
 
 use super::collection::{distinct, in_any_order, in_order};
-use super::{Context, matrix, number, readings, relation, scalar, union};
+use super::{Context, matrix, named, number, readings, relation, scalar, union};
 use crate::syntax::{Constant, Expr, Quantity, UnitKind, Value};
 use crate::verdict::{Reason, Verdict};
 
@@ -20,7 +20,7 @@ pub(crate) fn compare(a: &Value, b: &Value, context: &mut Context) -> Verdict {
 fn alike(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
     Some(match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => scalars(x, y, context),
-        (Value::Named(..), Value::Named(..)) => named(a, b, context),
+        (Value::Named(..), Value::Named(..)) => named::compare(a, b, context),
         (Value::Bracket(open, items, close), Value::Bracket(open2, items2, close2)) => {
             if items.len() != items2.len() {
                 return Some(Verdict::Different);
@@ -139,54 +139,6 @@ fn spells(expr: &Expr, text: &str) -> bool {
         other => letter(other),
     };
     word.is_some_and(|word| word == text || readings::says_none(&word) && readings::says_none(text))
-}
-
-/// Two named values: the names must agree, but `W(x)` and `W(n)`, `x` and `x_1` do.
-fn named(a: &Value, b: &Value, context: &mut Context) -> Verdict {
-    let (Value::Named(name, x), Value::Named(name2, y)) = (a, b) else {
-        return Verdict::Different;
-    };
-    if let (Some((f, x_name)), Some((g, y_name))) = (of_variable(name), of_variable(name2))
-        && f == g
-    {
-        // `f(x) = x + 1` and `f(n) = n + 1` are one function.
-        let bound = |value: &Value, variable: &str| {
-            value.map_exprs(&|expr| {
-                expr.map(&|part| match part {
-                    Expr::Var(name) if name == variable => Expr::Var("bound".to_owned()),
-                    other => other,
-                })
-            })
-        };
-        let verdict = compare(&bound(x, x_name), &bound(y, y_name), context);
-        return if name == name2 { verdict } else { verdict.other_form() };
-    }
-    let verdict = compare(x, y, context);
-    if name == name2 {
-        return verdict;
-    }
-    // `f(3) = 7` and `f(4) = 7` are two facts.
-    let called = |name: &str| name.find('(').is_some_and(|at| at > 0);
-    if called(name) && called(name2) {
-        return if verdict.is_same() { Verdict::Different } else { verdict };
-    }
-    let root = |name: &str| name.split(['(', '_']).next().unwrap_or_default().to_owned();
-    let letter = |name: &str| root(name).chars().count() == 1;
-    if root(name) == root(name2) || (context.lenient() && !(letter(name) && letter(name2))) {
-        return verdict.other_form();
-    }
-    // y = 2x and x = y/2 are the same line.
-    match (relation::from_named(a), relation::from_named(b)) {
-        (Some(left), Some(right)) => relation::compare(&left, &right, context),
-        _ => Verdict::Different,
-    }
-}
-
-/// The function and the variable of `f(x)`.
-fn of_variable(name: &str) -> Option<(&str, &str)> {
-    let (function, variable) = name.strip_suffix(')')?.split_once('(')?;
-    let single = variable.chars().count() == 1 && variable.chars().all(char::is_lowercase);
-    single.then_some((function, variable))
 }
 
 /// Lists are compared in any order. In strict mode another order is not decided: it may have been asked for.

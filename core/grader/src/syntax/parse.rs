@@ -118,9 +118,10 @@ impl Parser {
             return Ok(above);
         }
         let below = self.expression()?;
-        Ok(match fraction {
-            true => Expr::Quotient(Box::new(above), Box::new(below)),
-            false => Expr::Call(Func::Binomial, vec![above, below]),
+        Ok(if fraction {
+            Expr::Quotient(Box::new(above), Box::new(below))
+        } else {
+            Expr::Call(Func::Binomial, vec![above, below])
         })
     }
 
@@ -197,7 +198,7 @@ impl Parser {
             let before = self.at;
             self.skip();
             let part = self.nested(Self::primary)?;
-            if is_proper(&part) && !(self.next_is('^') && !self.raises_sign()) {
+            if is_proper(&part) && (!self.next_is('^') || self.raises_sign()) {
                 return self.postfix(Expr::Sum(vec![Expr::Num(whole), part]));
             }
             self.at = before;
