@@ -1,6 +1,8 @@
 //! What can be typed.
 
 mod correlate;
+mod doctor;
+mod grade;
 mod label;
 
 use std::path::PathBuf;
@@ -10,6 +12,8 @@ use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
 pub(crate) use self::correlate::{CiName, CorrelateArgs, WindowStart};
+pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
 
 /// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?
@@ -46,10 +50,14 @@ pub(crate) enum Command {
     Correlate(CorrelateArgs),
     /// Decode problems under eviction policies: which keeps the answer right at which budget, time and memory?
     Evict(EvictArgs),
+    /// Decide whether two answers are the same.
+    Grade(GradeArgs),
     /// List the eviction policies and their parts.
     Policies(PoliciesArgs),
     /// Run everything on the built-in model and problems, in one folder.
     Demo(DemoArgs),
+    /// Check this machine, the built-in model and the grader.
+    Doctor(DoctorArgs),
     /// List the claims of the papers, and what the files of a run say about them.
     Claims(ClaimsArgs),
     /// Describe the record files.

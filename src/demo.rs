@@ -14,9 +14,10 @@ use epikv_tasks::problem::write_problems;
 use epikv_tasks::tiny::Level;
 use serde_json::json;
 
+use crate::check::Check;
 use crate::cli::{Cli, Command, DemoArgs};
 use crate::output::{Done, RunFolder};
-use crate::{correlate, evict, label, problems, trace};
+use crate::{correlate, evict, golds, label, problems, trace};
 
 /// Problems, drawn with this seed.
 const N_PROBLEMS: usize = 20;
@@ -104,19 +105,6 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     Ok(if good && all_done { Done::All } else { Done::SomeFailed })
 }
 
-/// Something that must hold, and the figure that says whether it does.
-struct Check {
-    good: bool,
-    what: &'static str,
-    figure: String,
-}
-
-impl Check {
-    fn line(&self) -> String {
-        format!("- {} {}: {}\n", if self.good { "ok" } else { "FAILED" }, self.what, self.figure)
-    }
-}
-
 /// What must hold of the demo's files.
 fn checks(out: &Path) -> Result<Vec<Check>> {
     let windows: Vec<LabelWindow> = table(out)?;
@@ -124,7 +112,6 @@ fn checks(out: &Path) -> Result<Vec<Check>> {
     let labelled: Vec<LabelTrace> = table(out)?;
     let traces: Vec<Trace> = table(out)?;
     let runs: Vec<EvictionRun> = table(out)?;
-    let share = |what, n: usize, of: usize| Check { good: n == of && of > 0, what, figure: format!("{n} of {of}") };
 
     let tested = tokens.iter().filter(|token| token.tested).count();
     let reasoning: usize = labelled.iter().filter(|trace| trace.usable).map(|trace| trace.n_reason as usize).sum();
@@ -134,24 +121,18 @@ fn checks(out: &Path) -> Result<Vec<Check>> {
     let evicting: Vec<&EvictionRun> = runs.iter().filter(|run| run.budget.is_some()).collect();
     let held = evicting.iter().filter(|run| run.certificate == Some(true)).count();
     let fired = evicting.iter().filter(|run| run.n_evictions.is_some_and(|n| n > 0)).count();
-    let golds = ["42", "7", r"\frac{1}{2}", "025"];
-    let graded = golds.iter().filter(|gold| {
-        let text = format!(r"so \boxed{{{gold}}}");
-        epikv_grader::last_box(&text)
-            .is_some_and(|answer| epikv_grader::compare(answer, gold, epikv_grader::Mode::Strict).verdict.is_same())
-    });
     let manifest = Manifest::open(out)?.verify();
     Ok(vec![
-        share("controls reproduce the traces' answers", same, labelled.len()),
-        share("reasoning tokens covered by windows", tested, reasoning),
+        Check::share("controls reproduce the traces' answers", same, labelled.len()),
+        Check::share("reasoning tokens covered by windows", tested, reasoning),
         Check {
             good: auc.is_some_and(|auc| auc >= LEAST_AUC),
             what: "labels recover what the answers are known to need",
             figure: auc.map_or("undefined".to_owned(), |auc| format!("AUC {auc:.3}")),
         },
-        share("generations under a budget that kept it and lost nothing protected", held, evicting.len()),
-        share("generations under a budget that evicted", fired, evicting.len()),
-        share("golds that the grader equates with themselves", graded.count(), golds.len()),
+        Check::share("generations under a budget that kept it and lost nothing protected", held, evicting.len()),
+        Check::share("generations under a budget that evicted", fired, evicting.len()),
+        golds::reflexive("golds that the grader equates with themselves", &golds::built_in()),
         Check {
             good: manifest.is_ok(),
             what: "files are what the manifest lists",

@@ -1,11 +1,15 @@
 //! The `epikv` command line. Parsing and printing only: the work is in the library crates.
 
+mod check;
 mod claims;
 mod cli;
 mod config_file;
 mod correlate;
 mod demo;
+mod doctor;
 mod evict;
+mod golds;
+mod grade;
 mod label;
 mod output;
 mod policies;
@@ -36,8 +40,10 @@ fn main() -> ExitCode {
         Command::Label(args) => label::run(&args),
         Command::Correlate(args) => correlate::run(&args),
         Command::Evict(args) => evict::run(&args),
+        Command::Grade(args) => grade::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Claims(args) => claims::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Signals(args) => signals::run(&args),

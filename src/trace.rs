@@ -114,6 +114,7 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
         "top_p": args.sampling.top_p,
         "seed": args.model.seed,
         "limit": args.model.limit,
+        "grader_mode": epikv_tasks::trace::GRADER_MODE.name(),
         "prompt_style": options.style.name(),
         "system": options.system,
         "instruction": options.instruction,

@@ -98,6 +98,7 @@ impl Settings {
             "top_p": self.top_p,
             "seed": self.seed,
             "skip_infeasible": self.skip_infeasible,
+            "grader_mode": epikv_tasks::trace::GRADER_MODE.name(),
             "prompt_style": self.prompt.style.name(),
             "system": self.prompt.system,
             "instruction": self.prompt.instruction,

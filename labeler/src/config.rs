@@ -167,6 +167,7 @@ impl Config {
             "seed": self.seed,
             "mapping": self.mapping,
             "answer": self.answer,
+            "grader_mode": crate::outcome::GRADER_MODE.name(),
             "from_prompt_end": self.from_prompt_end,
             "include_unusable": self.include_unusable,
         })

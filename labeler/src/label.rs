@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use epikv_grader::Mode;
 use epikv_model::Model;
 use epikv_model::sampler::stream_number;
 use epikv_model::session::{Finish, Ledger};
@@ -15,7 +14,7 @@ use crate::filler::{FillerSource, ids_sha256};
 use crate::job::{Job, Unusable};
 use crate::journal::Journal;
 use crate::noise::{NoiseFloor, count_changed, sample};
-use crate::outcome::{Outcome, answer_in};
+use crate::outcome::{GRADER_MODE, Outcome, answer_in};
 use crate::regenerate::{Context, Regenerated, read_prefix, regenerate};
 use crate::token_labels::{important_share, token_labels};
 use crate::window::windows;
@@ -274,7 +273,7 @@ fn window_row(job: &Job<'_>, plan: &WindowPlan, result: &Regenerated, config: &C
         Mapping::Paper if config.answer == AnswerKind::Text => job.reference(),
         Mapping::Paper => job.trace.gold.as_deref().or(job.reference()),
     };
-    let outcome = Outcome::of(answer.as_deref(), reference.unwrap_or_default(), cut, config.answer, Mode::Strict);
+    let outcome = Outcome::of(answer.as_deref(), reference.unwrap_or_default(), cut, config.answer, GRADER_MODE);
     LabelWindow {
         trace_id: job.trace.trace_id.clone(),
         window: plan.window as i32,

@@ -4,6 +4,9 @@ use epikv_grader::{Mode, Verdict, compare, extract};
 
 use crate::config::{AnswerKind, Mapping};
 
+/// The mode in which the grader says whether an answer changed.
+pub const GRADER_MODE: Mode = Mode::Strict;
+
 /// How a regenerated answer compares with a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {

@@ -6,6 +6,7 @@ mod bad_model;
 mod config;
 mod correlate;
 mod evict;
+mod grade;
 mod pipeline;
 mod resume;
 mod support;

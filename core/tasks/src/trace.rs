@@ -168,13 +168,16 @@ fn find_answer(split: &Split, text: &str, finish: FinishReason) -> Option<String
     owned(&split.answer_text(), mode).or_else(|| owned(text, Mode::Strict))
 }
 
+/// The mode in which the grader says whether an answer is right.
+pub const GRADER_MODE: Mode = Mode::Lenient;
+
 /// Verdict and whether the answer is right; the latter is null where it cannot be said.
 fn grade(answer: Option<&str>, gold: Option<&str>) -> (&'static str, Option<bool>) {
     match (answer, gold) {
         (_, None) => (NO_GOLD, None),
         (None, Some(_)) => (NO_ANSWER, Some(false)),
         (Some(answer), Some(gold)) => {
-            let verdict = compare(answer, gold, Mode::Lenient).verdict;
+            let verdict = compare(answer, gold, GRADER_MODE).verdict;
             let correct = match verdict {
                 epikv_grader::Verdict::Unsure(_) => None,
                 decided => Some(decided.is_same()),

@@ -14,6 +14,8 @@ pub(crate) struct Evaluator<'w> {
     pub(crate) work: &'w mut u32,
     /// A function was met whose values are not known here; a difference then proves nothing.
     pub(crate) opaque: bool,
+    /// A root or logarithm of a negative number was met: a real function has no value here.
+    pub(crate) unreal: bool,
 }
 
 /// Work of an elementary function, in products.
@@ -120,6 +122,7 @@ impl Evaluator<'_> {
                 let size = base.neg().pow(&exponent, p)?;
                 return Ok(if num.bit(0) { size.neg() } else { size });
             }
+            self.unreal |= is_negative(&base);
             return base.pow(&exponent, p);
         }
         self.spend(2 * FUNCTION_WORK)?;
@@ -134,7 +137,9 @@ impl Evaluator<'_> {
         {
             if *degree == Expr::int(2) {
                 self.spend(2)?;
-                return self.value(base)?.sqrt(p);
+                let base = self.value(base)?;
+                self.unreal |= is_negative(&base);
+                return base.sqrt(p);
             }
             let inverse = Expr::Quotient(Box::new(Expr::int(1)), Box::new(degree.clone()));
             return self.power(base, &inverse);
@@ -155,17 +160,23 @@ impl Evaluator<'_> {
             Func::Ceil if first.is_real() => Ok(Complex::real(first.re.neg().floor(p)?.neg())),
             Func::Min | Func::Max => self.extreme(func, &values),
             Func::Factorial | Func::Binomial | Func::Gcd | Func::Lcm => self.counted(func, items, &values),
+            Func::Cis => {
+                self.spend(FUNCTION_WORK)?;
+                Complex::i().mul(first, p)?.exp(p)
+            }
             Func::Exp => {
                 self.spend(FUNCTION_WORK)?;
                 first.exp(p)
             }
             Func::Ln => {
                 self.spend(FUNCTION_WORK)?;
+                self.unreal |= is_negative(first);
                 first.ln(p)
             }
             Func::Log => {
                 self.spend(2 * FUNCTION_WORK)?;
                 let base = values.get(1).ok_or(Fail::Undefined)?;
+                self.unreal |= is_negative(first);
                 first.ln(p)?.div(&base.ln(p)?, p)
             }
             Func::Sinh | Func::Cosh | Func::Tanh => {
@@ -262,6 +273,10 @@ impl Evaluator<'_> {
             _ => Err(Fail::TooLarge),
         }
     }
+}
+
+fn is_negative(value: &Complex) -> bool {
+    value.is_real() && value.re.is_positive() == Some(false)
 }
 
 /// A hash of a name and a number: FNV-1a with a final mix.

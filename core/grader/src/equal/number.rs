@@ -10,8 +10,10 @@ use crate::verdict::{Reason, Verdict};
 /// First and second precision in bits, and the relative agreement asked for at each.
 const COARSE: (u64, u64) = (256, 128);
 const FINE: (u64, u64) = (704, 576);
-/// Points tried for expressions with variables, and how many of them must agree.
+/// Points tried for expressions with variables, more where roots and logarithms leave few of them, and how many of them
+/// must agree.
 const POINTS: u32 = 8;
+const MOST_POINTS: u32 = 24;
 const ENOUGH: u32 = 3;
 
 /// Compares two expressions by value.
@@ -44,7 +46,7 @@ pub(crate) fn infinity(expr: &Expr) -> Option<bool> {
 /// Two expressions without variables: apart at once, or agreeing to the bits of the second precision.
 fn constants(a: &Expr, b: &Expr, context: &mut Context) -> Verdict {
     for (bits, wanted) in [COARSE, FINE] {
-        let meeting = both(a, b, bits, 0, context).and_then(|(x, y, _)| agree(&x, &y, wanted, bits));
+        let meeting = both(a, b, bits, 0, context).and_then(|met| agree(&met.x, &met.y, wanted, bits));
         match meeting {
             Ok(Meeting::Apart) => return Verdict::Different,
             // Two fractions that were too large to be compared exactly may differ in the last digit.
@@ -63,13 +65,18 @@ fn constants(a: &Expr, b: &Expr, context: &mut Context) -> Verdict {
 
 /// Two expressions with variables: one point apart is a proof, several points in agreement are as good as one.
 fn at_points(a: &Expr, b: &Expr, context: &mut Context) -> Verdict {
-    let imaginary = |expr: &Expr| expr.any(&|part| *part == Expr::Const(Constant::I));
+    let imaginary = |expr: &Expr| expr.any(&|part| matches!(part, Expr::Const(Constant::I) | Expr::Call(Func::Cis, _)));
     let complex = imaginary(a) || imaginary(b);
     let mut agreed = 0;
     let mut unreal = Vec::new();
     let mut failed = None;
-    for point in 0..POINTS {
-        let (x, y, opaque) = match both(a, b, COARSE.0, point, context) {
+    // Roots of negative numbers were met: points of all signs are to be tried.
+    let mut partial = false;
+    for point in 0..MOST_POINTS {
+        if point >= POINTS && !partial {
+            break;
+        }
+        let Met { x, y, opaque, unreal: outside } = match both(a, b, COARSE.0, point, context) {
             Ok(found) => found,
             Err(fail) => {
                 failed = Some(reason(fail));
@@ -80,7 +87,8 @@ fn at_points(a: &Expr, b: &Expr, context: &mut Context) -> Verdict {
             }
         };
         // Real functions are compared where both are real; `ln x^2` and `2 ln x` are the same there.
-        let real = x.may_be_real() && y.may_be_real();
+        partial |= outside && !complex;
+        let real = !outside && x.may_be_real() && y.may_be_real();
         if !complex && !real {
             unreal.push((x, y));
             continue;
@@ -92,7 +100,7 @@ fn at_points(a: &Expr, b: &Expr, context: &mut Context) -> Verdict {
             Ok(Meeting::Wide) => failed = Some(Reason::Precision),
             Err(fail) => failed = Some(reason(fail)),
         }
-        if agreed >= ENOUGH && point > 2 {
+        if agreed >= ENOUGH && point > 2 && !partial {
             return Verdict::SameOtherForm;
         }
     }
@@ -119,18 +127,22 @@ fn rational(expr: &Expr) -> bool {
     })
 }
 
-/// Both values at one point.
-pub(crate) fn both(
-    a: &Expr,
-    b: &Expr,
-    bits: u64,
-    point: u32,
-    context: &mut Context,
-) -> Result<(Complex, Complex, bool), Fail> {
-    let mut evaluator = Evaluator { bits, point, work: &mut context.work, opaque: false };
+/// Both values at one point, and what was met on the way.
+pub(crate) struct Met {
+    pub(crate) x: Complex,
+    pub(crate) y: Complex,
+    /// A difference proves nothing.
+    pub(crate) opaque: bool,
+    /// Real functions have no values here.
+    pub(crate) unreal: bool,
+}
+
+/// Evaluates two expressions at one point.
+pub(crate) fn both(a: &Expr, b: &Expr, bits: u64, point: u32, context: &mut Context) -> Result<Met, Fail> {
+    let mut evaluator = Evaluator { bits, point, work: &mut context.work, opaque: false, unreal: false };
     let x = evaluator.value(a)?;
     let y = evaluator.value(b)?;
-    Ok((x, y, evaluator.opaque))
+    Ok(Met { x, y, opaque: evaluator.opaque, unreal: evaluator.unreal })
 }
 
 pub(crate) fn reason(fail: Fail) -> Reason {

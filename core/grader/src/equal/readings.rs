@@ -1,8 +1,9 @@
 //! Other ways to read an answer, tried where the usual one did not match.
 
-use super::{Context, Side, USUAL, value};
+use super::parts::sum_of_parts;
+use super::{Context, Side, USUAL, number, value};
 use crate::extract::find_in_prose;
-use crate::syntax::{Expr, Options, Quantity, Spaced, Token, Value, clean, read};
+use crate::syntax::{Expr, Options, Quantity, Spaced, Token, Value, clean, read, read_tokens};
 use crate::verdict::Verdict;
 
 /// A verdict of "same" under another reading, and which reading that was.
@@ -46,6 +47,7 @@ pub(super) fn compare(a: &Side, b: &Side, context: &mut Context) -> Option<(Verd
 /// What one side may also mean beside the other one, and how that is to be explained.
 fn alternatives(one: &Side, other: &Side) -> Vec<(Value, &'static str)> {
     let mut found = Vec::new();
+    let letter_r = Value::scalar(Expr::Var("R".to_owned()));
     if decimal_comma(&one.text) && is_decimal(other) {
         let options = Options { decimal_comma: true, commas: false, ..USUAL };
         let value = read(&one.text, options).ok();
@@ -58,8 +60,20 @@ fn alternatives(one: &Side, other: &Side) -> Vec<(Value, &'static str)> {
         let value = Value::scalar(Expr::Var(letter.to_string()));
         found.push((value, "the same letter of a choice"));
     }
+    if let Ok(tokens) = &one.tokens {
+        found.extend(sum_of_parts(tokens).map(|value| (value, "the same quantity, given in parts")));
+        let ratio = matches!(other.value, Ok(Value::Ratio(..)));
+        found.extend(ratio_in_words(tokens).filter(|_| ratio).map(|value| (value, "the same ratio, in words")));
+    }
+    if is_reals(other) && one.value.as_ref().is_ok_and(|value| *value.unnamed() == letter_r) {
+        found.extend(other.value.clone().map(|value| (value, "the real numbers")));
+    }
     if is_number(other) {
-        let unit = one_letter_unit(&one.text).and_then(|number| read(number, USUAL).ok());
+        let plain = !has_unit(other);
+        let unit = one_letter_unit(&one.text).and_then(|(number, letter)| {
+            let worded = format!("{number}\\text{{ {letter}}}");
+            read(if plain { number } else { &worded }, USUAL).ok()
+        });
         found.extend(unit.map(|value| (value, "the same number, with a unit of one letter")));
         let prose = if is_prose(one) { find_in_prose(&one.given) } else { None };
         let number = prose.and_then(|number| read(&clean(number), USUAL).ok());
@@ -119,11 +133,30 @@ fn thousands(side: &Side) -> Option<Value> {
     }
 }
 
-/// The number of `5 m`: a plain number, a space and the letter of a unit.
-fn one_letter_unit(text: &str) -> Option<&str> {
+fn has_unit(side: &Side) -> bool {
+    matches!(side.value.as_ref().map(Value::unnamed), Ok(Value::Scalar(Quantity { unit: Some(_), .. })))
+}
+
+fn is_reals(side: &Side) -> bool {
+    matches!(side.value.as_ref().map(Value::unnamed), Ok(Value::Bracket('(', ends, ')'))
+        if ends.iter().all(|end| matches!(end, Value::Scalar(q) if number::infinity(&q.expr).is_some())))
+}
+
+/// `3 to 4` as a ratio.
+fn ratio_in_words(tokens: &[Spaced]) -> Option<Value> {
+    let is_to = |token: &Token| matches!(token, Token::Word(word) if word == "to");
+    if !tokens.iter().any(|(token, _)| is_to(token)) {
+        return None;
+    }
+    let colon = |(token, spaced): &Spaced| (if is_to(token) { Token::Ch(':') } else { token.clone() }, *spaced);
+    read_tokens(tokens.iter().map(colon).collect()).ok()
+}
+
+/// The number and the letter of `5 m`: a plain number, a space and the letter of a unit.
+fn one_letter_unit(text: &str) -> Option<(&str, &str)> {
     let (number, letter) = text.rsplit_once(' ')?;
     let plain = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '/' | '-'));
-    (plain && matches!(letter, "m" | "s" | "g" | "h" | "L" | "l" | "N" | "J" | "V" | "W")).then_some(number)
+    (plain && matches!(letter, "m" | "s" | "g" | "h" | "L" | "l" | "N" | "J" | "V" | "W")).then_some((number, letter))
 }
 
 /// `f(x)` and `f(y)` as whole answers.
@@ -173,7 +206,7 @@ fn choice(text: &str) -> Option<char> {
 
 /// Words for "there is none".
 pub(super) fn says_none(text: &str) -> bool {
-    const NONE: [&str; 8] = [
+    const NONE: [&str; 9] = [
         "no solution",
         "no solutions",
         "no real solution",
@@ -182,6 +215,7 @@ pub(super) fn says_none(text: &str) -> bool {
         "the empty set",
         "none",
         "does not exist",
+        "dne",
     ];
     NONE.contains(&text)
 }

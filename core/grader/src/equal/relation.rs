@@ -22,7 +22,10 @@ pub(crate) fn from_named(value: &Value) -> Option<Value> {
     if name.chars().next().is_none_or(|c| !c.is_alphabetic()) || name.contains(['(', '/', ':', ',']) {
         return None;
     }
-    Some(Value::Relation(vec![Value::scalar(Expr::Var(name.clone())), (**inner).clone()], vec![Op::Equal]))
+    // `m + n = 37` names a sum.
+    let mut terms: Vec<Expr> = name.split('+').map(|term| Expr::Var(term.to_owned())).collect();
+    let left = if terms.len() == 1 { terms.remove(0) } else { Expr::Sum(terms) };
+    Some(Value::Relation(vec![Value::scalar(left), (**inner).clone()], vec![Op::Equal]))
 }
 
 /// Compares two relations.
@@ -77,7 +80,7 @@ fn multiples(x: &Expr, op: Op, y: &Expr, op2: Op, context: &mut Context) -> Verd
     let mut agreed = 0;
     let mut failed = Reason::Undefined;
     for point in 0..POINTS {
-        let step = both(x, y, BITS, point, context).and_then(|(p, q, _)| p.div(&q, BITS)).and_then(|quotient| {
+        let step = both(x, y, BITS, point, context).and_then(|met| met.x.div(&met.y, BITS)).and_then(|quotient| {
             let Some(known) = &factor else {
                 factor = Some(quotient);
                 return Ok(Meeting::Agree);

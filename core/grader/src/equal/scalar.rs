@@ -147,7 +147,7 @@ fn stands_for(shown: &BigRational, places: u32, other: &Expr, context: &mut Cont
         let value = BigRational::new(num.clone(), den.clone());
         return !terminates(value.denom()) && within_half(&(shown - value), places);
     }
-    let mut evaluator = Evaluator { bits: 256, point: 0, work: &mut context.work, opaque: false };
+    let mut evaluator = Evaluator { bits: 256, point: 0, work: &mut context.work, opaque: false, unreal: false };
     let shown = Expr::Num(shown.clone());
     let (Ok(value), Ok(shown)) = (evaluator.value(other), evaluator.value(&shown)) else {
         return false;

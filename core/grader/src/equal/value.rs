@@ -1,8 +1,8 @@
 //! Compares two typed answers. Every rule is stated once and tried from both sides.
 
 use super::collection::{distinct, in_any_order, in_order};
-use super::{Context, matrix, number, readings, relation, scalar, union};
-use crate::syntax::{Expr, Quantity, UnitKind, Value};
+use super::{Context, matrix, named, number, readings, relation, scalar, union};
+use crate::syntax::{Constant, Expr, Quantity, UnitKind, Value};
 use crate::verdict::{Reason, Verdict};
 
 /// Compares two values.
@@ -20,7 +20,7 @@ pub(crate) fn compare(a: &Value, b: &Value, context: &mut Context) -> Verdict {
 fn alike(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
     Some(match (a, b) {
         (Value::Scalar(x), Value::Scalar(y)) => scalars(x, y, context),
-        (Value::Named(..), Value::Named(..)) => named(a, b, context),
+        (Value::Named(..), Value::Named(..)) => named::compare(a, b, context),
         (Value::Bracket(open, items, close), Value::Bracket(open2, items2, close2)) => {
             if items.len() != items2.len() {
                 return Some(Verdict::Different);
@@ -51,7 +51,12 @@ fn alike(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
         (Value::Ratio(x, unit), Value::Ratio(y, unit2)) => {
             ratios(x, y, unit == unit2, unit.is_some() && unit2.is_some(), context)
         }
-        (Value::Text(x, plain), Value::Text(y, plain2)) => texts(x, y, *plain && *plain2),
+        (Value::Text(x, plain), Value::Text(y, plain2)) => {
+            if context.lenient() && readings::says_none(x) && readings::says_none(y) {
+                return Some(Verdict::SameOtherForm);
+            }
+            texts(x, y, *plain && *plain2)
+        }
         (Value::Dots, Value::Dots) => Verdict::Same,
         _ => return None,
     })
@@ -93,6 +98,9 @@ fn one_sided(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
         (Value::Ratio(items, unit), Value::Scalar(quantity)) => {
             Some(ratio_and_scalar(items, unit.as_ref(), quantity, context))
         }
+        (Value::Text(text, _), Value::Scalar(quantity)) if context.lenient() && spells(&quantity.expr, text) => {
+            Some(Verdict::SameOtherForm)
+        }
         (Value::Text(text, _), Value::Scalar(_)) if context.lenient() => {
             let number = crate::syntax::number_word(text)?;
             Some(compare(&Value::scalar(Expr::int(number)), b, context).other_form())
@@ -118,25 +126,19 @@ fn scalars(a: &Quantity, b: &Quantity, context: &mut Context) -> Verdict {
     scalar::compare(a, b, context)
 }
 
-/// Two named values: the names must agree, but `W(x)` and `W(n)`, `x` and `x_1` do.
-fn named(a: &Value, b: &Value, context: &mut Context) -> Verdict {
-    let (Value::Named(name, x), Value::Named(name2, y)) = (a, b) else {
-        return Verdict::Different;
+/// Whether letters that were read as variables are a word: `ABC` and `\text{ABC}`, `DNE` and `\text{does not exist}`.
+fn spells(expr: &Expr, text: &str) -> bool {
+    let letter = |factor: &Expr| match factor {
+        Expr::Var(name) => Some(name.to_lowercase()),
+        Expr::Const(Constant::E) => Some("e".to_owned()),
+        Expr::Const(Constant::I) => Some("i".to_owned()),
+        _ => None,
     };
-    let verdict = compare(x, y, context);
-    if name == name2 {
-        return verdict;
-    }
-    let root = |name: &str| name.split(['(', '_']).next().unwrap_or_default().to_owned();
-    let letter = |name: &str| root(name).chars().count() == 1;
-    if root(name) == root(name2) || (context.lenient() && !(letter(name) && letter(name2))) {
-        return verdict.other_form();
-    }
-    // y = 2x and x = y/2 are the same line.
-    match (relation::from_named(a), relation::from_named(b)) {
-        (Some(left), Some(right)) => relation::compare(&left, &right, context),
-        _ => Verdict::Different,
-    }
+    let word = match expr {
+        Expr::Product(factors) => factors.iter().map(letter).collect::<Option<String>>(),
+        other => letter(other),
+    };
+    word.is_some_and(|word| word == text || readings::says_none(&word) && readings::says_none(text))
 }
 
 /// Lists are compared in any order. In strict mode another order is not decided: it may have been asked for.

@@ -86,7 +86,7 @@ fn latex(c: char) -> Option<&'static str> {
         '＋' => "+",
         '％' => "%",
         '€' => "\\text{ euro }",
-        '£' => "\\text{ pound sterling }",
+        '£' => "\\text{ sterling }",
         '¥' => "\\text{ yen }",
         '₹' => "\\text{ rupee }",
         '¢' => "\\text{ cent }",
@@ -163,6 +163,7 @@ pub(crate) fn clean(text: &str) -> String {
         }
     }
     let out = out.replace("a.m.", "am").replace("p.m.", "pm").replace("A.M.", "am").replace("P.M.", "pm");
+    let out = out.replace("Rs.", "Rs ");
     trim(&out).to_owned()
 }
 
@@ -185,7 +186,21 @@ fn money_sign(text: &str) -> Option<usize> {
     signs.into_iter().find(|at| text[at + 1..].trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Takes emphasis and sentence ends off both ends.
+/// Marks around a whole answer.
+const QUOTES: [(char, char); 4] = [('`', '`'), ('"', '"'), ('\'', '\''), ('\u{201c}', '\u{201d}')];
+
+/// What may announce an answer, in small letters.
+const LEAD_INS: [&str; 7] = ["final answer:", "answer:", "the answer is", "therefore,", "thus,", "hence,", "so,"];
+
+/// Takes "Answer:" and the like off the front.
+fn without_lead_in(text: &str) -> &str {
+    let starts = |lead: &&str| text.get(..lead.len()).is_some_and(|head| head.eq_ignore_ascii_case(lead));
+    let Some(lead) = LEAD_INS.iter().copied().find(|lead| starts(lead)) else { return text };
+    let rest = text[lead.len()..].trim_start_matches(['*', ':', ' ']);
+    if rest.is_empty() { text } else { rest }
+}
+
+/// Takes emphasis, lead-ins and sentence ends off both ends.
 fn trim(text: &str) -> &str {
     let mut rest = text.trim();
     loop {
@@ -194,9 +209,12 @@ fn trim(text: &str) -> &str {
             rest = inner.trim_start();
         }
         rest = rest.strip_suffix("**").unwrap_or(rest).trim_end();
-        if let Some(inner) = rest.strip_prefix('`').and_then(|inner| inner.strip_suffix('`')) {
-            rest = inner;
+        for (open, close) in QUOTES {
+            if let Some(inner) = rest.strip_prefix(open).and_then(|inner| inner.strip_suffix(close)) {
+                rest = inner.trim();
+            }
         }
+        rest = without_lead_in(rest);
         let ends = rest.ends_with(['.', ',', ';', ':']) && !rest.ends_with("..") && !rest.ends_with(['\\']);
         // `\,` and `\;` are spaces, not sentence ends.
         if ends && !rest[..rest.len() - 1].ends_with('\\') {
@@ -216,6 +234,7 @@ mod tests {
     fn wrapping_is_taken_off() {
         assert_eq!(clean("**42**."), "42");
         assert_eq!(clean("$42$"), "42");
+        assert_eq!(clean("**Answer:** \u{201c}42\u{201d}"), "42");
         assert_eq!(clean("$70,000"), "\\$70,000");
         assert_eq!(clean("−5²³"), "-5^{23}");
         assert_eq!(clean("\u{200f}7\u{200e}"), "7");

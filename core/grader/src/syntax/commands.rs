@@ -15,6 +15,8 @@ pub(crate) enum Action {
     Text,
     /// The argument is prose or a name in another letter shape.
     Roman,
+    /// Nothing, but a set of numbers may be written so: `\mathbf{R}`.
+    Bold,
     /// A character.
     Ch(char),
     /// A fixed meaning of its own.
@@ -27,7 +29,7 @@ pub(crate) enum Action {
     Word(&'static str),
 }
 
-use Action::{Ch, Cmd, Name, Roman, Size, Skip, SkipArgument, Text, Word};
+use Action::{Bold, Ch, Cmd, Name, Roman, Size, Skip, SkipArgument, Text, Word};
 
 const TABLE: &[(&str, Action)] = &[
     // Layout
@@ -56,7 +58,7 @@ const TABLE: &[(&str, Action)] = &[
     ("enspace", Skip),
     ("boldsymbol", Skip),
     ("bm", Skip),
-    ("mathbf", Skip),
+    ("mathbf", Bold),
     ("mathit", Skip),
     ("mathsf", Skip),
     ("mathcal", Skip),
@@ -175,6 +177,8 @@ const TABLE: &[(&str, Action)] = &[
     ("nicefrac", Cmd("frac")),
     ("sqrt", Action::Func(Func::Root)),
     ("cbrt", Cmd("cbrt")),
+    ("over", Cmd("over")),
+    ("choose", Cmd("choose")),
     ("binom", Cmd("binom")),
     ("dbinom", Cmd("binom")),
     ("tbinom", Cmd("binom")),
@@ -185,7 +189,7 @@ const TABLE: &[(&str, Action)] = &[
     ("triangle", Name("triangle")),
     // Money
     ("textdollar", Word("dollar")),
-    ("pounds", Word("pound sterling")),
+    ("pounds", Word("sterling")),
     ("euro", Word("euro")),
     ("cents", Word("cent")),
     ("percent", Cmd("percent")),

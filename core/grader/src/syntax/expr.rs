@@ -19,6 +19,8 @@ pub(crate) enum Func {
     Sinh,
     Cosh,
     Tanh,
+    /// `cos x + i sin x`.
+    Cis,
     Exp,
     Ln,
     /// Logarithm: argument and base.
@@ -40,7 +42,7 @@ pub(crate) enum Func {
 }
 
 impl Func {
-    const NAMED: [(&'static str, Self); 33] = [
+    const NAMED: [(&'static str, Self); 34] = [
         ("sin", Self::Sin),
         ("cos", Self::Cos),
         ("tan", Self::Tan),
@@ -59,6 +61,7 @@ impl Func {
         ("tg", Self::Tan),
         ("ctg", Self::Cot),
         ("arctg", Self::Arctan),
+        ("cis", Self::Cis),
         ("exp", Self::Exp),
         ("ln", Self::Ln),
         ("log", Self::Log),

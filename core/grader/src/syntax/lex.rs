@@ -2,10 +2,10 @@
 
 use super::commands::longest_prefix;
 use super::expr::Func;
-use super::numeral::numeral;
+use super::numeral::{based, numeral};
 use super::token::Token;
 use super::units::is_unit_word;
-use super::words::is_short_word;
+use super::words::{is_approximation, is_short_word};
 use super::{LONGEST_ANSWER, MOST_TOKENS, Read};
 use crate::verdict::Reason;
 
@@ -116,7 +116,8 @@ impl Lexer {
             ('+', Some('-')) => (Token::Cmd("pm"), 2),
             ('+', Some('/')) if self.peek(2) == Some('-') => (Token::Cmd("pm"), 3),
             ('*', Some('*')) => (Token::Ch('^'), 2),
-            ('~', _) => {
+            // `&` outside of a matrix lines formulas up.
+            ('~' | '&', _) if c == '~' || self.environments == 0 => {
                 self.spaced = true;
                 self.at += 1;
                 return Ok(());
@@ -139,6 +140,13 @@ impl Lexer {
             self.at += 1;
         }
         let run: String = self.chars[start..self.at].iter().collect();
+        // `BEEF_{16}`, `A7_{12}`: digits beyond nine.
+        if matches!(self.chars.get(start + 1), Some('A'..='Z' | '0'..='9'))
+            && let Some((token, length)) = based(&self.chars, start)
+        {
+            self.at = start + length;
+            return self.push(token);
+        }
         self.letter_run(&run)
     }
 
@@ -156,6 +164,7 @@ impl Lexer {
             "pi" => return self.push(Token::Name("pi".to_owned())),
             "inf" | "infinity" | "oo" => return self.push(Token::Cmd("infty")),
             "union" => return self.push(Token::Cmd("cup")),
+            _ if is_approximation(run) => return self.push(Token::Cmd("approx")),
             _ => {}
         }
         let call = self.chars.get(self.at..).is_some_and(|rest| rest.iter().find(|c| **c != ' ') == Some(&'('));

@@ -3,10 +3,27 @@
 use super::commands::{Action, action, longest_prefix};
 use super::expr::Func;
 use super::lex::Lexer;
-use super::numeral::numeral;
+use super::numeral::{based, numeral};
 use super::token::Token;
+use super::units::is_unit_word;
+use super::words::is_approximation;
 use super::{DEEPEST, Read};
 use crate::verdict::Reason;
+
+/// Characters of a base subscript at most: `_{ 16 }`.
+const LONGEST_BASE: usize = 8;
+
+/// Sets of numbers by their letters.
+fn number_set(letter: &str) -> Option<&'static str> {
+    Some(match letter {
+        "R" => "reals",
+        "Z" => "integers",
+        "N" => "naturals",
+        "Q" => "rationals",
+        "C" => "complexes",
+        _ => return None,
+    })
+}
 
 impl Lexer {
     pub(super) fn command(&mut self) -> Read<()> {
@@ -33,35 +50,55 @@ impl Lexer {
                 Ok(())
             }
             Some(Action::Size) => self.sized(&letters),
-            Some(Action::Text) => {
-                let text = self.argument_text();
-                self.prose(&text)
-            }
-            Some(Action::Roman) => {
+            Some(Action::Bold) => self.bold(),
+            Some(kind @ (Action::Text | Action::Roman)) => {
                 let text = self.argument_text();
                 let trimmed = text.trim();
-                if let Some(func) = Func::by_name(trimmed) {
+                // `5\text{ min}` is a time.
+                let is_function = kind == Action::Roman || !is_unit_word(trimmed);
+                if let Some(func) = Func::by_name(trimmed).filter(|_| is_function) {
                     return self.push(Token::Func(func));
                 }
-                self.prose(&text)
+                match self.based(&text) {
+                    Some(token) => self.push(token),
+                    None => self.prose(&text),
+                }
             }
             Some(Action::Ch(c)) => self.push(Token::Ch(c)),
             Some(Action::Cmd("bb")) => {
                 let set = self.argument_text();
-                self.push(match set.trim() {
-                    "R" => Token::Cmd("reals"),
-                    "Z" => Token::Cmd("integers"),
-                    "N" => Token::Cmd("naturals"),
-                    "Q" => Token::Cmd("rationals"),
-                    "C" => Token::Cmd("complexes"),
-                    other => Token::Name(other.to_owned()),
-                })
+                self.push(number_set(set.trim()).map_or_else(|| Token::Name(set.trim().to_owned()), Token::Cmd))
             }
             Some(Action::Cmd(name)) => self.push(Token::Cmd(name)),
             Some(Action::Name(name)) => self.push(Token::Name(name.to_owned())),
             Some(Action::Func(func)) => self.push(Token::Func(func)),
             Some(Action::Word(word)) => self.push(Token::Word(word.to_owned())),
         }
+    }
+
+    /// `\mathbf{R}` is a set of numbers; other bold letters are letters. A bold C is rather a choice.
+    fn bold(&mut self) -> Read<()> {
+        if let Some(['{', letter @ ('R' | 'Z' | 'N' | 'Q'), '}']) = self.chars.get(self.at..self.at + 3)
+            && let Some(set) = number_set(&letter.to_string())
+        {
+            self.at += 3;
+            return self.push(Token::Cmd(set));
+        }
+        self.spaced = true;
+        Ok(())
+    }
+
+    /// The digits of a numeral whose base follows them: `\text{BEEF}_{16}`.
+    fn based(&mut self, text: &str) -> Option<Token> {
+        let digits = text.trim();
+        if digits.len() < 2 || self.peek(0) != Some('_') {
+            return None;
+        }
+        let tail = self.chars.iter().skip(self.at).take(LONGEST_BASE);
+        let chars: Vec<char> = digits.chars().chain(tail.copied()).collect();
+        let (token, length) = based(&chars, 0)?;
+        self.at += length.checked_sub(digits.len())?;
+        Some(token)
     }
 
     fn environment(&mut self, begin: bool, name: String) -> Read<()> {
@@ -161,6 +198,7 @@ impl Lexer {
                 let word: String = chars[start..at].iter().collect();
                 self.push(match word.as_str() {
                     "and" | "or" => Token::Cmd("sep"),
+                    _ if is_approximation(&word) => Token::Cmd("approx"),
                     _ if at - start == 1 && word != "m" && word != "s" && word != "g" && word != "h" && word != "L" => {
                         Token::Name(word)
                     }

@@ -5,6 +5,7 @@ use num_rational::BigRational;
 use num_traits::{One, Zero};
 
 use super::lex::Options;
+use super::repeating::continued;
 use super::token::{Number, Token};
 
 /// Most digits of one numeral.
@@ -58,6 +59,16 @@ pub(crate) fn numeral(text: &[char], at: usize, options: Options, inside: bool) 
         end = next;
         // 1.50e3 shows two places of a thousand, which is none of one.
         places = places.and_then(|shown| u32::try_from(i64::from(shown) - i64::from(exponent)).ok());
+    }
+    if let Some(shown) =
+        places.filter(|shown| *shown > 2 && (starts_with(text, end, "...") || starts_with(text, end, "\\ldots")))
+    {
+        let fraction: String = text[end - shown as usize..end].iter().collect();
+        if let Some(tail) = continued(&fraction) {
+            value = value.trunc() + tail;
+            places = None;
+        }
+        end += if text[end] == '.' { 3 } else { "\\ldots".len() };
     }
     end += ordinal(text, end);
     Some((Token::Num(Number { value, places, digits, commas }), end - at))
@@ -156,7 +167,7 @@ fn ordinal(text: &[char], at: usize) -> usize {
 }
 
 /// `2516_9`, `152A_{11}`, `0.0011_{2}`.
-fn based(text: &[char], at: usize) -> Option<(Token, usize)> {
+pub(super) fn based(text: &[char], at: usize) -> Option<(Token, usize)> {
     let mut end = at;
     let mut point = None;
     while let Some(c) = text.get(end) {
@@ -235,6 +246,8 @@ mod tests {
             ("152A_{11}", "152A_11", 9),
             ("3rd", "3", 3),
             ("42.", "42", 2),
+            ("0.333...", "1/3", 8),
+            ("0.1212\\ldots", "4/33", 12),
         ];
         for (text, value, len) in cases {
             assert_eq!(read(text), Some((value.to_owned(), len)), "{text}");

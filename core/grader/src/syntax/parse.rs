@@ -110,6 +110,21 @@ impl Parser {
         Ok(one_or(terms, Expr::Sum))
     }
 
+    /// An expression, or two with `\over` or `\choose` between them.
+    pub(super) fn stacked(&mut self) -> Read<Expr> {
+        let above = self.expression()?;
+        let fraction = self.accept_cmd("over");
+        if !fraction && !self.accept_cmd("choose") {
+            return Ok(above);
+        }
+        let below = self.expression()?;
+        Ok(if fraction {
+            Expr::Quotient(Box::new(above), Box::new(below))
+        } else {
+            Expr::Call(Func::Binomial, vec![above, below])
+        })
+    }
+
     /// A run of signs: `--` is plus.
     fn sign(&mut self) -> Option<Sign> {
         let mut found = None;
@@ -142,7 +157,7 @@ impl Parser {
             } else if self.next_is('/') && !matches!(self.peek_at(1), Some(Token::Word(_))) {
                 self.skip();
                 below.push(self.signed_factor()?);
-            } else if self.starts_factor() {
+            } else if self.starts_factor() && !(above.last().is_some_and(is_angle) && self.next_is_temperature()) {
                 above.push(self.factor()?);
             } else {
                 break;
@@ -176,14 +191,15 @@ impl Parser {
         {
             let part = Expr::Quotient(Box::new(Expr::Num(a.value.clone())), Box::new(Expr::Num(b.value.clone())));
             self.at += 4;
-            return Ok(Expr::Sum(vec![Expr::Num(whole), part]));
+            return self.postfix(Expr::Sum(vec![Expr::Num(whole), part]));
         }
-        if self.peek_at(1).is_some_and(|token| token.is_cmd("frac")) && !whole.is_negative() {
+        let of_words = matches!(self.peek_at(3), Some(Token::Word(_)));
+        if self.peek_at(1).is_some_and(|token| token.is_cmd("frac")) && !of_words && !whole.is_negative() {
             let before = self.at;
             self.skip();
-            let part = self.factor()?;
-            if is_proper(&part) {
-                return Ok(Expr::Sum(vec![Expr::Num(whole), part]));
+            let part = self.nested(Self::primary)?;
+            if is_proper(&part) && (!self.next_is('^') || self.raises_sign()) {
+                return self.postfix(Expr::Sum(vec![Expr::Num(whole), part]));
             }
             self.at = before;
         }
@@ -197,6 +213,8 @@ impl Parser {
 
     pub(super) fn starts_factor(&self) -> bool {
         match self.peek() {
+            // `7 \text{ (units)}`
+            Some(Token::Ch('(')) if matches!(self.peek_at(1), Some(Token::Word(_))) => false,
             Some(
                 Token::Num(_)
                 | Token::Based { .. }
@@ -206,11 +224,10 @@ impl Parser {
                 | Token::Ch('(' | '[' | '{'),
             ) => true,
             Some(Token::Ch('|')) => self.bars == 0,
+            // `5 \frac{\text{m}}{\text{s}}`: a fraction of words is a unit.
+            Some(Token::Cmd("frac")) => !matches!(self.peek_at(2), Some(Token::Word(_))),
             Some(Token::Cmd(name)) => {
-                matches!(
-                    *name,
-                    "frac" | "cbrt" | "binom" | "infty" | "overline" | "lbar" | "lfloor" | "lceil" | "dollar"
-                )
+                matches!(*name, "cbrt" | "binom" | "infty" | "overline" | "lbar" | "lfloor" | "lceil" | "dollar")
             }
             _ => false,
         }
@@ -218,7 +235,12 @@ impl Parser {
 
     /// A primary with powers, factorials, percent and degree signs behind it.
     pub(super) fn factor(&mut self) -> Read<Expr> {
-        let mut base = self.nested(Self::primary)?;
+        let base = self.nested(Self::primary)?;
+        self.postfix(base)
+    }
+
+    /// Powers, factorials, percent and degree signs.
+    fn postfix(&mut self, mut base: Expr) -> Read<Expr> {
         // `5!!!!` is bounded like nesting.
         for _ in 0..DEEPEST {
             match self.peek() {
@@ -242,6 +264,17 @@ impl Parser {
             }
         }
         Err(Reason::TooDeep)
+    }
+
+    /// Whether the `^` that comes next raises a degree sign.
+    fn raises_sign(&self) -> bool {
+        let braced = self.peek_at(1).is_some_and(|token| token.is('{'));
+        self.peek_at(1 + usize::from(braced)).is_some_and(|token| token.is_cmd("circ") || token.is_cmd("degree"))
+    }
+
+    /// The letter of `10^\circ\text{C}`.
+    fn next_is_temperature(&self) -> bool {
+        matches!(self.peek(), Some(Token::Name(name)) if name == "C" || name == "F")
     }
 
     /// What follows a `^`: a degree sign, an ordinal ending, a prime or an exponent.
@@ -307,6 +340,10 @@ impl Sign {
 /// Whether a run of letters reads as a product: `xy`, `ABCD`, but not `blue`.
 pub(super) fn is_product(run: &str) -> bool {
     run.chars().count() <= LONGEST_PRODUCT || run.chars().all(char::is_uppercase)
+}
+
+fn is_angle(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call(Func::Degree, _))
 }
 
 fn one_or(mut items: Vec<Expr>, many: impl FnOnce(Vec<Expr>) -> Expr) -> Expr {

@@ -50,7 +50,7 @@ impl Parser {
 
     fn bracketed(&mut self, close: char) -> Read<Expr> {
         let bars = std::mem::take(&mut self.bars);
-        let inner = self.nested(Self::expression)?;
+        let inner = self.nested(if close == '}' { Self::stacked } else { Self::expression })?;
         self.bars = bars;
         self.expect(close)?;
         Ok(inner)
@@ -114,13 +114,24 @@ impl Parser {
 
     /// Items between commas up to the closing bracket, which is taken.
     fn arguments(&mut self) -> Read<Vec<Expr>> {
+        let items = self.items()?;
+        self.expect(')')?;
+        Ok(items)
+    }
+
+    /// As [`Self::arguments`], for `\max\{2, 5\}`.
+    fn set_arguments(&mut self) -> Read<Vec<Expr>> {
+        let items = self.items()?;
+        if self.accept_cmd("rset") { Ok(items) } else { Err(Reason::Notation) }
+    }
+
+    fn items(&mut self) -> Read<Vec<Expr>> {
         let bars = std::mem::take(&mut self.bars);
         let mut items = vec![self.expression()?];
         while self.accept(',') {
             items.push(self.expression()?);
         }
         self.bars = bars;
-        self.expect(')')?;
         Ok(items)
     }
 
@@ -167,9 +178,10 @@ impl Parser {
                 power = Some(self.nested(Self::exponent)?);
             }
         }
-        let mut arguments = if self.next_is('(') {
-            self.skip();
+        let mut arguments = if self.accept('(') {
             self.nested(Self::arguments)?
+        } else if matches!(func, Func::Min | Func::Max | Func::Gcd | Func::Lcm) && self.accept_cmd("lset") {
+            self.nested(Self::set_arguments)?
         } else {
             vec![self.nested(Self::bare_argument)?]
         };

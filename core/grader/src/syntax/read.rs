@@ -6,7 +6,7 @@ use super::expr::Expr;
 use super::lex::{Options, Spaced, lex};
 use super::token::Token;
 use super::value::{Op, Value};
-use super::{DEEPEST, Read};
+use super::{DEEPEST, Read, outward};
 use crate::verdict::Reason;
 
 /// Reads a cleaned answer.
@@ -22,10 +22,13 @@ pub(crate) fn read_tokens(tokens: Vec<Spaced>) -> Read<Value> {
     let reader = Reader::new(tokens)?;
     let all = 0..reader.tokens.len();
     match reader.list(all, 0) {
-        Err(Reason::Notation) => reader.prose().ok_or(Reason::Notation),
+        Err(Reason::Notation) => reader.prose(0..reader.tokens.len()).ok_or(Reason::Notation),
         other => other,
     }
 }
+
+/// Tokens of an item in a list of words.
+const LONGEST_WORDED: usize = 3;
 
 pub(super) struct Reader {
     pub(super) tokens: Vec<Spaced>,
@@ -42,6 +45,7 @@ impl Reader {
         if count(&tokens, "lset") == 1 && count(&tokens, "rset") == 0 {
             tokens.retain(|(token, _)| !token.is_cmd("lset"));
         }
+        outward::turned(&mut tokens);
         let mut level = Vec::with_capacity(tokens.len());
         let mut partner = vec![None; tokens.len()];
         let mut open: Vec<usize> = Vec::new();
@@ -122,8 +126,13 @@ impl Reader {
     fn commas(&self, range: Range<usize>, depth: usize) -> Read<Value> {
         let parts = Self::split(&range, &self.outside(&range, |token| token.is(',') || token.is_cmd("sep")));
         let mut items = Vec::new();
+        // "I and III", "red, blue": words beside one another are items, a sentence with a comma is none.
+        let short = parts.len() > 1 && parts.iter().all(|part| part.len() <= LONGEST_WORDED);
         for part in parts {
-            items.push(self.item(part, depth)?);
+            items.push(match self.item(part.clone(), depth) {
+                Err(Reason::Notation) if short => self.prose(part).ok_or(Reason::Notation)?,
+                other => other?,
+            });
         }
         // "x = 2k pi, k in Z": the membership is a condition.
         if items.len() > 1 {
@@ -173,7 +182,10 @@ impl Reader {
         if cuts.iter().all(equals) {
             let last = sides.len() - 1;
             if let Some(name) = self.label(&sides[0]) {
-                let inner = self.side(sides[last].clone(), depth)?;
+                let inner = match self.set_letter(&sides[last]).filter(|_| is(&cuts[last - 1], "in")) {
+                    Some(set) => Value::NumberSet(set),
+                    None => self.side(sides[last].clone(), depth)?,
+                };
                 return Ok(named(name, inner));
             }
             if sides.len() == 2
@@ -183,14 +195,40 @@ impl Reader {
                 return Ok(named(name, inner));
             }
         }
-        let values = sides.iter().map(|side| self.side(side.clone(), depth)).collect::<Read<Vec<_>>>()?;
-        let ops = cuts.iter().map(|cut| op_of(self.token(*cut)).unwrap_or(Op::Equal)).collect::<Vec<_>>();
         let constant = |value: &Value| !value.any_expr(&|part| matches!(part, Expr::Var(_) | Expr::Apply(..)));
+        let values = match sides.iter().map(|side| self.side(side.clone(), depth)).collect::<Read<Vec<_>>>() {
+            // "lim f(x) = 1": what cannot be read is what was asked for, if it is said to be a value.
+            Err(Reason::Notation)
+                if cuts.iter().all(|cut| self.token(*cut).is('=')) && self.is_operation(&sides[0]) =>
+            {
+                let value = self.side(sides[sides.len() - 1].clone(), depth)?;
+                return if constant(&value) { Ok(named(String::new(), value)) } else { Err(Reason::Notation) };
+            }
+            other => other?,
+        };
+        let ops = cuts.iter().map(|cut| op_of(self.token(*cut)).unwrap_or(Op::Equal)).collect::<Vec<_>>();
         // "4^2 = 16" is a computation, and its value is what it ends with.
         if cuts.iter().all(equals) && values.iter().all(constant) {
             return values.into_iter().next_back().ok_or(Reason::Notation);
         }
         Ok(Value::Relation(values, ops))
+    }
+}
+
+impl Reader {
+    /// `n \in Z` as it is written without blackboard letters.
+    fn set_letter(&self, range: &Range<usize>) -> Option<&'static str> {
+        match self.token(range.start) {
+            Token::Name(name) if range.len() == 1 && name == "Z" => Some("integers"),
+            Token::Name(name) if range.len() == 1 && name == "N" => Some("naturals"),
+            _ => None,
+        }
+    }
+
+    /// Whether a range starts with an operation that is not carried out here: a limit, a sum, an integral.
+    fn is_operation(&self, range: &Range<usize>) -> bool {
+        const OPERATIONS: [&str; 6] = ["lim", "sum", "prod", "int", "iint", "det"];
+        matches!(self.token(range.start), Token::Unknown(name) if OPERATIONS.contains(&name.as_str()))
     }
 }
 

@@ -27,7 +27,7 @@ impl Reader {
             tokens.remove(0);
         }
         let mut parser = Parser::new(&tokens);
-        let mut expr = parser.expression()?;
+        let mut expr = parser.stacked()?;
         let mut rest = parser.rest();
         if let Some((Token::Word(word), _)) = rest.first()
             && let Some(power) = multiplier(word)
@@ -59,8 +59,9 @@ impl Reader {
     }
 
     /// An answer in words.
-    pub(super) fn prose(&self) -> Option<Value> {
-        let worded = self.tokens.iter().any(|(token, _)| match token {
+    pub(super) fn prose(&self, range: Range<usize>) -> Option<Value> {
+        let tokens = &self.tokens[range];
+        let worded = tokens.iter().any(|(token, _)| match token {
             Token::Word(_) => true,
             Token::Run(run) => run.chars().count() > 1,
             _ => false,
@@ -73,9 +74,9 @@ impl Reader {
         };
         worded.then(|| {
             let kept =
-                self.tokens.iter().filter(|(token, _)| !matches!(token, Token::Ch(',' | '.' | '(' | ')' | ';' | '?')));
+                tokens.iter().filter(|(token, _)| !matches!(token, Token::Ch(',' | '.' | '(' | ')' | ';' | '?')));
             let words: Vec<String> = kept.map(|(token, _)| token.text().to_lowercase()).collect();
-            Value::Text(words.join(" "), self.tokens.iter().all(|(token, _)| plain(token)))
+            Value::Text(words.join(" "), tokens.iter().all(|(token, _)| plain(token)))
         })
     }
 }
@@ -97,9 +98,13 @@ fn unit_of(rest: &[Spaced]) -> Read<Option<Unit>> {
     while let Some((token, _)) = rest.get(at) {
         match token {
             Token::Word(word) | Token::Run(word) => words.push(word.clone()),
-            Token::Name(name) if !words.is_empty() || name == "C" || name == "F" => {
-                words.push(name.clone());
-            }
+            Token::Name(name) if words.is_empty() && name == "C" => words.push("celsius".to_owned()),
+            Token::Name(name) if words.is_empty() && name == "F" => words.push("fahrenheit".to_owned()),
+            Token::Name(name) if !words.is_empty() => words.push(name.clone()),
+            // `\frac{\text{m}}{\text{s}}`
+            Token::Cmd("frac") => {}
+            Token::Ch('{') if at > 0 && rest[at - 1].0.is('}') => words.push("per".to_owned()),
+            Token::Ch('{') if at > 0 && rest[at - 1].0.is_cmd("frac") => {}
             Token::Ch('/') => words.push("per".to_owned()),
             Token::Ch('(' | ')' | '-' | '{' | '}' | '\'') if !words.is_empty() || token.is('(') => {}
             Token::Cmd("percent") => words.push("percent".to_owned()),

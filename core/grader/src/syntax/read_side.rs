@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use num_rational::BigRational;
+use num_traits::Zero;
+
 use super::expr::{Constant, Expr};
 use super::read::{Reader, op_of};
 use super::token::Token;
-use super::value::Value;
+use super::value::{Quantity, Value};
 use super::{DEEPEST, Read};
 use crate::verdict::Reason;
 
@@ -32,7 +35,7 @@ impl Reader {
             let items = parts.into_iter().map(|part| self.side(part, depth + 1)).collect::<Read<Vec<_>>>()?;
             return Ok(Value::Union(items));
         }
-        if let Some(cut) = self.outside(&range, |token| token.is_cmd("setminus")).first().copied() {
+        if let Some(cut) = self.difference_cut(&range) {
             let parts = Self::split(&range, &[cut]);
             if let [from, what] = parts.as_slice() {
                 let from = self.side(from.clone(), depth + 1)?;
@@ -48,6 +51,13 @@ impl Reader {
             return self.ratio(&range, &colons);
         }
         self.quantity(range)
+    }
+
+    /// `\setminus`, and a minus sign before a set.
+    fn difference_cut(&self, range: &Range<usize>) -> Option<usize> {
+        let cuts = self.outside(range, |token| token.is_cmd("setminus") || token.is('-'));
+        let before_set = |at: usize| at + 1 < range.end && self.token(at + 1).is_cmd("lset");
+        cuts.into_iter().find(|at| self.token(*at).is_cmd("setminus") || before_set(*at))
     }
 
     /// `\cup`, and a `U` between two brackets.
@@ -145,16 +155,42 @@ fn whole_line() -> Value {
     Value::Bracket('(', vec![Value::scalar(end().negative()), Value::scalar(end())], ')')
 }
 
-/// The line without a point is a union of two intervals; other differences are not read.
+/// An interval without some points is a union; other differences are not read.
 fn without(from: &Value, what: &Value) -> Read<Value> {
-    let Value::Bracket('(', ends, ')') = from else {
+    let (Value::Bracket(open, ends, close), Value::Set(points)) = (from, what) else {
         return Err(Reason::Notation);
     };
-    match (what, ends.as_slice()) {
-        (Value::Set(points), [low, high]) if points.len() == 1 => Ok(Value::Union(vec![
-            Value::Bracket('(', vec![low.clone(), points[0].clone()], ')'),
-            Value::Bracket('(', vec![points[0].clone(), high.clone()], ')'),
-        ])),
-        _ => Err(Reason::Notation),
+    let [low, high] = ends.as_slice() else {
+        return Err(Reason::Notation);
+    };
+    let mut points = points.clone();
+    if points.iter().all(|point| rank(point).is_some()) {
+        points.sort_by_key(rank);
     }
+    let mut parts = Vec::new();
+    let (mut open, mut low) = (*open, low.clone());
+    for point in points {
+        parts.push(Value::Bracket(open, vec![low, point.clone()], ')'));
+        (open, low) = ('(', point);
+    }
+    parts.push(Value::Bracket(open, vec![low, high.clone()], *close));
+    Ok(Value::Union(parts))
+}
+
+/// The value of a plain number.
+fn rank(value: &Value) -> Option<BigRational> {
+    let number = |expr: &Expr| match expr {
+        Expr::Num(value) | Expr::Decimal(value, _) => Some(value.clone()),
+        _ => None,
+    };
+    let Value::Scalar(Quantity { expr, unit: None }) = value else { return None };
+    let (expr, negative) = match expr {
+        Expr::Neg(inner) => (&**inner, true),
+        other => (other, false),
+    };
+    let size = match expr {
+        Expr::Quotient(above, below) => number(above)? / number(below).filter(|below| !below.is_zero())?,
+        other => number(other)?,
+    };
+    Some(if negative { -size } else { size })
 }

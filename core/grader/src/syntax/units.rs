@@ -101,6 +101,8 @@ const TABLE: &[Row] = &[
     ("euro", "euro", Other, 1, 1),
     ("yuan", "yuan", Other, 1, 1),
     ("rupee", "rupee", Other, 1, 1),
+    ("rs", "rupee", Other, 1, 1),
+    ("sterling", "sterling", Other, 1, 1),
     ("yen", "yen", Other, 1, 1),
     ("unit", "unit", Other, 1, 1),
     ("square", "square", Other, 1, 1),
@@ -138,8 +140,7 @@ pub(crate) fn multiplier(word: &str) -> Option<u32> {
 
 /// Whether a word is a currency, which may stand before its number.
 pub(crate) fn is_currency(word: &str) -> bool {
-    matches!(Unit::named(word).name.as_str(), "euro" | "yen" | "rupee" | "yuan" | "dollar" | "cent")
-        || word == "sterling"
+    matches!(Unit::named(word).name.as_str(), "euro" | "yen" | "rupee" | "yuan" | "dollar" | "cent" | "sterling")
 }
 
 impl Unit {

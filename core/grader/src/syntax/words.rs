@@ -2,14 +2,19 @@
 
 /// Whether a short run of letters is a word rather than a product.
 pub(crate) fn is_short_word(run: &str) -> bool {
-    const SHORT: [&str; 34] = [
+    const SHORT: [&str; 46] = [
         "not", "it", "is", "the", "are", "no", "yes", "all", "any", "odd", "to", "of", "so", "we", "be", "by", "has",
         "his", "her", "he", "she", "at", "as", "on", "if", "was", "day", "may", "red", "none", "true", "both", "that",
-        "then",
+        "then", "per", "cup", "egg", "pen", "box", "bag", "ton", "car", "men", "way", "bus", "pie",
     ];
     let lower = run.to_lowercase();
     let shape = run == lower || run.chars().skip(1).all(char::is_lowercase);
     shape && (SHORT.contains(&lower.as_str()) || number_word(&lower).is_some())
+}
+
+/// Words for the sign of approximation.
+pub(crate) fn is_approximation(word: &str) -> bool {
+    ["about", "approximately", "approx", "roughly"].iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// The number that a few English words say: `ten`, `twenty-five`, `one hundred`.
