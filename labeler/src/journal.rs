@@ -43,8 +43,8 @@ struct Line {
 }
 
 impl Journal {
-    /// Opens the journal at `path` for regenerations by a model under a configuration. What another model, configuration
-    /// or instruction set left there is dropped, and so is a last line that was not finished.
+    /// Opens the journal at `path` for regenerations by a model under a configuration. What another model, configuration,
+    /// version or architecture left there is dropped, and so is a last line that was not finished.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -52,6 +52,8 @@ impl Journal {
         let io = |source| Error::Journal { path: path.to_owned(), source };
         let head = json!({
             "version": VERSION,
+            "tool": env!("CARGO_PKG_VERSION"),
+            "architecture": std::env::consts::ARCH,
             "model": model.provenance()?,
             "stop_ids": model.stop_ids(),
             "max_new": config.max_new,

@@ -24,11 +24,8 @@ pub struct NoiseFloor {
 
 /// Every so many windows that `most` of `n` are taken.
 pub(crate) fn sample(n: usize, most: usize) -> Vec<usize> {
-    match n.div_ceil(most.max(1)) {
-        0 => Vec::new(),
-        _ if most == 0 => Vec::new(),
-        step => (0..n).step_by(step).collect(),
-    }
+    let n = if most == 0 { 0 } else { n };
+    (0..n).step_by(n.div_ceil(most.max(1)).max(1)).collect()
 }
 
 /// Regenerates `contexts` and counts those that do not give the ids that are expected of them.

@@ -122,9 +122,9 @@ pub(super) fn add_weighted(weights: Weights<'_>, values: &[&[f32]], sums: &mut [
         // SAFETY: AVX2 was detected by the caller; all lengths were checked above.
         unsafe {
             match taken {
-                4 => add_weighted_avx2::<2, 4>(p, stride, values, sums, 0),
-                3 => add_weighted_avx2::<2, 3>(p, stride, values, sums, 0),
-                2 => add_weighted_avx2::<2, 2>(p, stride, values, sums, 0),
+                4 => _ = add_weighted_avx2::<2, 4>(p, stride, values, sums, 0),
+                3 => _ = add_weighted_avx2::<2, 3>(p, stride, values, sums, 0),
+                2 => _ = add_weighted_avx2::<2, 2>(p, stride, values, sums, 0),
                 _ => add_weighted_of_one(p, stride, values, sums),
             }
         }
@@ -139,31 +139,20 @@ unsafe fn add_weighted_of_one(p: &[f32], stride: usize, values: &[&[f32]], sum: 
     while at < sum.len() {
         let left = (sum.len() - at) / LANES;
         // SAFETY: `at` plus the registers' width stays inside `sum` and every value; the caller checked `p`.
-        at += LANES
-            * unsafe {
-                match left {
-                    8.. => {
-                        add_weighted_avx2::<8, 1>(p, stride, values, sum, at);
-                        8
-                    }
-                    4.. => {
-                        add_weighted_avx2::<4, 1>(p, stride, values, sum, at);
-                        4
-                    }
-                    2.. => {
-                        add_weighted_avx2::<2, 1>(p, stride, values, sum, at);
-                        2
-                    }
-                    _ => {
-                        add_weighted_avx2::<1, 1>(p, stride, values, sum, at);
-                        1
-                    }
-                }
-            };
+        unsafe {
+            at += LANES
+                * match left {
+                    8.. => add_weighted_avx2::<8, 1>(p, stride, values, sum, at),
+                    4.. => add_weighted_avx2::<4, 1>(p, stride, values, sum, at),
+                    2.. => add_weighted_avx2::<2, 1>(p, stride, values, sum, at),
+                    _ => add_weighted_avx2::<1, 1>(p, stride, values, sum, at),
+                };
+        }
     }
 }
 
-/// Keeps `REGISTERS` times eight channels, from `at` on, of `QUERIES` queries in registers over all values.
+/// Keeps `REGISTERS` times eight channels, from `at` on, of `QUERIES` queries in registers over all values;
+/// returns `REGISTERS`.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn add_weighted_avx2<const REGISTERS: usize, const QUERIES: usize>(
     p: &[f32],
@@ -171,7 +160,7 @@ unsafe fn add_weighted_avx2<const REGISTERS: usize, const QUERIES: usize>(
     values: &[&[f32]],
     sums: &mut [f32],
     at: usize,
-) {
+) -> usize {
     let d = sums.len() / QUERIES;
     // SAFETY: the caller keeps `at + 8 * REGISTERS` inside every sum and value, and a weight of each value for each query
     // inside `p`.
@@ -198,4 +187,5 @@ unsafe fn add_weighted_avx2<const REGISTERS: usize, const QUERIES: usize>(
             }
         }
     }
+    REGISTERS
 }

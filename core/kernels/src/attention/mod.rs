@@ -194,7 +194,7 @@ impl Item {
         let n_keys = keys(segments);
         let mut observation = HeadObservation::new(observe, group, self.n_tokens, n_keys);
         let Scratch { keys, values, columns, scores, sums } = scratch;
-        gather(segments, d, keys, values);
+        gather(segments, d, n_keys - (self.n_tokens - self.tokens.end), keys, values);
         // Queries of a block, token-major: (token, query head of the group).
         for from in self.tokens.clone().step_by(TOKEN_BLOCK) {
             let tokens = from..self.tokens.end.min(from + TOKEN_BLOCK);
@@ -253,12 +253,19 @@ impl Item {
     }
 }
 
-/// Finds the visible keys and values of a head, and asks for them before they are used: free slots are taken in any order,
+/// Finds the first `n_visible` keys and values of a head, and asks for them before they are used: free slots are taken in any order,
 /// which no hardware foresees.
-fn gather<'a>(segments: &[Segment<'a>; 2], d: usize, keys: &mut Vec<&'a [f32]>, values: &mut Vec<&'a [f32]>) {
+fn gather<'a>(
+    segments: &[Segment<'a>; 2],
+    d: usize,
+    n_visible: usize,
+    keys: &mut Vec<&'a [f32]>,
+    values: &mut Vec<&'a [f32]>,
+) {
     keys.clear();
     values.clear();
     for Segment { k, v, slots } in segments {
+        let n = slots.len().min(n_visible - keys.len());
         let mut add = |slot: usize| {
             let (key, value) = (&k[slot * d..(slot + 1) * d], &v[slot * d..(slot + 1) * d]);
             #[cfg(target_arch = "x86_64")]
@@ -270,8 +277,8 @@ fn gather<'a>(segments: &[Segment<'a>; 2], d: usize, keys: &mut Vec<&'a [f32]>, 
             values.push(value);
         };
         match slots {
-            Slots::First(n) => (0..*n).for_each(&mut add),
-            Slots::List(list) => list.iter().for_each(|&slot| add(slot as usize)),
+            Slots::First(_) => (0..n).for_each(&mut add),
+            Slots::List(list) => list[..n].iter().for_each(|&slot| add(slot as usize)),
         }
     }
     if let Some(&last) = keys.last() {
