@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
-pub(crate) use self::correlate::{CiName, CorrelateArgs, WindowStart};
+pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName};
 
 /// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?

@@ -16,6 +16,9 @@ use crate::resamples::Draws;
 /// Name and layers of the reference model, both ends included.
 const BANDS: [(&str, RangeInclusive<usize>); 2] = [("A", 7..=13), ("B", 18..=25)];
 
+/// The signal that the bands are about.
+pub(crate) const BAND_SIGNAL: &str = "hs_l2";
+
 /// A band of layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Band {
