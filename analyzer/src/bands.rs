@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn means_and_differences_carry_their_replicates() {
         let resamples = Resamples::new(3, 100);
-        let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
+        let (confidence, fisher) = (Confidence::P95, FisherMethod::Plain);
+        let intervals = Intervals { confidence, fisher, resamples: &resamples, n_surrogates: 0 };
         let finding = |layer: usize| {
             let value = |i: usize, t: usize| (i * (3 + layer) + t * layer) % 11;
             let trace =
@@ -164,6 +165,7 @@ mod tests {
                 layer: Some(layer),
                 smoother: Smoother::Raw,
                 correlation,
+                windows: None,
                 shapes,
             }
         };
