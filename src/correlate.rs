@@ -53,7 +53,8 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let summary = Summary::new(&found, n_layers, &plan.settings);
     let decided = decisions::at_budget(samples, plan.budget, args.pick, &plan.settings)?;
     let published = reference.as_ref().map(epikv_analyzer::published::markdown).unwrap_or_default();
-    let more = [epikv_analyzer::notes(&found, &plan.settings), decided.markdown(), published];
+    let predictable = epikv_analyzer::predictable::markdown(samples, n_layers, &plan.settings)?;
+    let more = [epikv_analyzer::notes(&found, &plan.settings), predictable, decided.markdown(), published];
     let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     let report = files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &more, &notes);
     let results = files::Results { found: &found, decided: &decided, plot: plot.as_ref(), report: &report };

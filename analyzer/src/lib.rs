@@ -34,6 +34,7 @@ pub mod figure;
 mod findings;
 mod join;
 mod notes;
+pub mod predictable;
 pub mod published;
 mod record;
 mod reference;

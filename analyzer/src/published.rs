@@ -93,7 +93,8 @@ fn cosine(reference: &Reference) -> Option<Checked> {
 
 fn attention(reference: &Reference) -> Option<Checked> {
     let h2o = reference.rho("h2o_attn")?.abs();
-    let layers = (0..N_LAYERS).map(|layer| reference.rho(&format!("hs_l2_diff_l{layer}"))).collect::<Option<Vec<_>>>()?;
+    let layers =
+        (0..N_LAYERS).map(|layer| reference.rho(&format!("hs_l2_diff_l{layer}"))).collect::<Option<Vec<_>>>()?;
     let weaker = layers.iter().filter(|rho| rho.abs() < h2o).count();
     Some(Checked {
         claim: "accumulated attention is the weakest signal, raw against raw",

@@ -184,6 +184,14 @@ pub fn signals_kv(recordings: &[&Recording]) -> Option<Vec<SignalsKv>> {
         "lag_val",
         "key_diff",
     ];
+    let late: Vec<Option<f32>> = recordings
+        .iter()
+        .flat_map(|recording| {
+            let column = of_model_column(recording, "lag_next");
+            (0..recording.token_ids.len()).map(move |at| column.and_then(|column| column.values[at]))
+        })
+        .collect();
+    let mut late = late.into_iter();
     of_layers(recordings, SIGNALS, |trace_id, pos, token_id, values| {
         let [
             kv_key_var,
@@ -213,6 +221,7 @@ pub fn signals_kv(recordings: &[&Recording]) -> Option<Vec<SignalsKv>> {
             lag_key,
             lag_val,
             key_diff,
+            lag_next: late.next().flatten(),
         }
     })
 }
@@ -281,7 +290,7 @@ pub fn signals_score(recordings: &[&Recording]) -> Option<Vec<SignalsScore>> {
 fn of_layers<R, const N: usize>(
     recordings: &[&Recording],
     signals: [&str; N],
-    row: impl Fn(String, i32, i32, [PerLayer; N]) -> R,
+    mut row: impl FnMut(String, i32, i32, [PerLayer; N]) -> R,
 ) -> Option<Vec<R>> {
     let mut rows = Vec::new();
     for recording in recordings {

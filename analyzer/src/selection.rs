@@ -72,7 +72,9 @@ pub fn scores(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Ve
     let of = |name: &&'static str| {
         let value = |(sample, limits): (&&Sample, &Limits)| {
             let column = sample.recording.columns.iter().find(|c| c.layer.is_none() && c.signal == *name)?;
-            replay(&column.values, &labels(sample), *limits).map(|found| found.auc)
+            let is_known = column.values.iter().any(Option::is_some);
+            let found = if is_known { replay(&column.values, &labels(sample), *limits) } else { None };
+            found.map(|found| found.auc)
         };
         (Candidate::Score(name), samples.iter().zip(limits).map(value).collect())
     };

@@ -170,7 +170,8 @@ fn rotation_gap(run: &Run) -> Vec<String> {
 
 fn smoothing_ratio(run: &Run) -> Vec<String> {
     let (raw, smoothed) = (pooled(run, "raw"), pooled(run, "mean64"));
-    let pairs: Vec<(f64, f64)> = raw.iter().filter_map(|(key, raw)| Some((raw.abs(), smoothed.get(key)?.abs()))).collect();
+    let pairs: Vec<(f64, f64)> =
+        raw.iter().filter_map(|(key, raw)| Some((raw.abs(), smoothed.get(key)?.abs()))).collect();
     let larger = pairs.iter().filter(|(raw, smoothed)| smoothed > raw).count();
     let line = format!("mean64 has the larger pooled |rho| in {larger} of {} columns", pairs.len());
     if pairs.is_empty() { Vec::new() } else { vec![line] }
@@ -192,7 +193,10 @@ fn attention_rank(run: &Run) -> Vec<String> {
         let h2o = raw.get(&(signal, None))?.abs();
         let steps: Vec<f64> = raw.iter().filter(|((name, _), _)| *name == "hs_l2").map(|(_, rho)| rho.abs()).collect();
         let weaker = steps.iter().filter(|step| **step < h2o).count();
-        Some(format!("raw against raw, {weaker} of {} layers of hs_l2 are weaker than {signal} ({h2o:.3})", steps.len()))
+        Some(format!(
+            "raw against raw, {weaker} of {} layers of hs_l2 are weaker than {signal} ({h2o:.3})",
+            steps.len()
+        ))
     };
     ["h2o_attn", "h2o_attn_age64"].into_iter().filter_map(against).collect()
 }

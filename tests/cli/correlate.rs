@@ -81,7 +81,8 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
     let (rows, provenance) = read_table::<Correlations>(&folder.join("correlations.parquet")).unwrap();
     // Model and random weights; every signal at four layers or of the model, under every smoother; two baselines.
     let shown = SIGNALS.iter().filter(|row| !row.needs_attention(4).unwrap());
-    let of_model: usize = shown.map(|row| row.all(4).unwrap().len()).sum();
+    let of_model: usize =
+        shown.map(|row| row.all(4).unwrap().len() + usize::from(row.late(4).unwrap().is_some())).sum();
     let columns = 2 * of_model * Smoother::ALL.len() + 2;
     // Tokens and windows, pooled and within, and traces; baselines have no windows.
     assert_eq!(rows.len(), 5 * columns - 2 * 2);

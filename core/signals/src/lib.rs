@@ -46,6 +46,7 @@ mod kv_norm;
 mod kv_range;
 mod kv_var;
 mod lag;
+mod lag_next;
 mod late;
 mod layer_mean;
 mod layers;

@@ -55,6 +55,7 @@ pub static SIGNALS: &[SignalRow] = &[
     SignalRow::new(&cross_head_var::SPEC, Build::PerLayerAndMean(cross_head_var::build)),
     SignalRow::new(&lag::KEY, Build::PerLayerAndMean(lag::key)),
     SignalRow::new(&lag::VALUE, Build::PerLayerAndMean(lag::value)),
+    SignalRow::new(&lag_next::SPEC, Build::Late(lag_next::build)),
     SignalRow::new(&key_diff::SPEC, Build::PerLayerAndMean(key_diff::KeyDiff::build)),
     SignalRow::new(&token::SURPRISAL, Build::PerModel(|_| Ok(token::surprisal()))),
     SignalRow::new(&token::ENTROPY, Build::PerModel(|_| Ok(token::entropy()))),

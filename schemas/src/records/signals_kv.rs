@@ -34,4 +34,7 @@ crate::record::record! {
     lag_val: PerLayer => number("1"),
     /// Cosine distance of the key to the mean direction of the keys up to it, mean over KV heads.
     key_diff: PerLayer => number("1"),
+    /// Deviations over channels scaled by the extremes of the chunk of 128 tokens after, softmax over the chunk, key and value
+    /// added, mean over layers and KV heads; null in the last chunks. Not causal.
+    lag_next: Option<f32> => number("1"),
 }

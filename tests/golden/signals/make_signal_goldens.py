@@ -74,6 +74,18 @@ def lag(x):
     return np.array(out)
 
 
+def lag_next(x):
+    """x [H, n, D] -> [n], undefined where the chunk after is not full"""
+    out = np.full(x.shape[1], np.nan)
+    for c in range(x.shape[1] // CHUNK - 1):
+        own, after = x[:, c * CHUNK : (c + 1) * CHUNK], x[:, (c + 1) * CHUNK : (c + 2) * CHUNK]
+        lo, hi = after.min(1, keepdims=True), after.max(1, keepdims=True)
+        spread = ((own - lo) / (hi - lo + 1e-9)).std(-1, ddof=1)
+        weight = np.exp(spread - spread.max(1, keepdims=True))
+        out[c * CHUNK : (c + 1) * CHUNK] = (weight / weight.sum(1, keepdims=True)).mean(0)
+    return out
+
+
 def key_diff(k):
     """k [H, n, D] -> [n]"""
     unit = k / np.linalg.norm(k, axis=-1, keepdims=True)
@@ -136,6 +148,7 @@ def signals(r, ids):
     per_layer |= {"attn_entropy": entropy, "attn_distance": distance}
     model |= {"attn_entropy": entropy.mean(0), "attn_distance": distance.mean(0)}
     late = {"h2o_attn": received.mean(0), "h2o_attn_age64": early.mean(0), "attn_last": last_row.mean(0)}
+    late["lag_next"] = np.mean([lag_next(k) + lag_next(v) for k, v in zip(r["key"], r["value"])], 0)
     return per_layer, model, late
 
 
