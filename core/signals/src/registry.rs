@@ -9,7 +9,7 @@ use crate::per_layer::At;
 use crate::signal::{Signal, SignalSpec};
 use crate::{
     attn_received, attn_row, band_score, cross_head_var, hs_cos, hs_l2, hs_norm, key_diff, kv_norm, kv_range, kv_var,
-    lag, token,
+    lag, lag_next, token,
 };
 
 /// How a signal is made.

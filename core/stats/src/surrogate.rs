@@ -291,8 +291,8 @@ mod tests {
             close(prepared.replicate(Null::CrossTrace, 9, replicate), plain(&traces, &donated));
             let moved: Vec<Vec<bool>> = (0..4)
                 .map(|i| {
-                    let mut labels = own[i].clone();
-                    labels.rotate_right(random_shift(9, replicate, i as u64, labels.len()).expect("tokens"));
+                    let (mut labels, n) = (own[i].clone(), own[i].len());
+                    labels.rotate_right(random_shift(9, replicate, i as u64, n).expect("tokens"));
                     labels
                 })
                 .collect();
