@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
-pub(crate) use self::correlate::{CiName, CorrelateArgs, WindowStart};
+pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};

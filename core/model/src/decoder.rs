@@ -146,7 +146,7 @@ impl Decoder {
         let mut taps = Taps::default();
 
         let ids: Vec<u32> = rows.iter().flat_map(|r| r.tokens.iter().copied()).collect();
-        let mut x = self.embedding.index_select(&Tensor::new(ids, &self.device)?, 0)?; // [T, d]
+        let mut x = self.embedding.index_select(&Tensor::new(ids.as_slice(), &self.device)?, 0)?; // [T, d]
         taps.record(plan, TapPoint::Embed, &x, &lengths, caches)?;
         for (layer, block) in self.blocks.iter().enumerate() {
             let normed = rms_norm(&x, &block.input_norm, self.config.rms_norm_eps)?;
@@ -169,9 +169,12 @@ impl Decoder {
             .flat_map(|(row, (first, n))| (first + n - row.n_logits()..first + n).map(|i| i as u32))
             .collect();
         let tapped = plan.points().any(|(p, _)| p == TapPoint::FinalNorm);
-        if tapped {
+        if tapped || plan.needs_logits() {
             let normed = rms_norm(&x, &self.final_norm, self.config.rms_norm_eps)?;
             taps.record(plan, TapPoint::FinalNorm, &normed, &lengths, caches)?;
+            if plan.needs_logits() {
+                taps.record_logits(plan, &normed, &ids, &lengths, caches, |x| self.head.forward(x))?;
+            }
         }
         if wanted.is_empty() {
             return Ok(StepOutput { logits: None, taps });
