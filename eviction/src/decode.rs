@@ -22,7 +22,7 @@ use crate::budget::Limits;
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
 use crate::evictor::Evictor;
-use crate::policy::Policy;
+use crate::policy::{Policy, Trigger};
 use crate::scores::{Labels, Scores};
 
 /// What is generated.
@@ -143,8 +143,8 @@ struct UnderWay {
     evictor: Evictor,
     certificate: Certificate,
     n_prompt: usize,
-    /// Slots that are enough once the prompt has been read.
-    slots: usize,
+    /// Slots to go on with once the prompt has been read; taken then.
+    slots: Option<usize>,
     times: Times,
 }
 
@@ -190,12 +190,20 @@ impl Worker<'_> {
         let policy = self.policy;
         let n_prompt = generation.prompt.len();
         let longest = n_prompt.saturating_add(generation.max_new);
-        let slots = limits.tokens().saturating_add(policy.slack() + 1).min(longest);
-        let capacity = if policy.evicts() { Capacity::Fixed(slots.max(n_prompt)) } else { Capacity::Growing };
+        let slots = match policy.trigger {
+            Trigger::Never => None,
+            // What is generated after the one eviction stays, so storage grows from there.
+            Trigger::Prefill => Some(limits.tokens().saturating_add(1)),
+            trigger => Some(limits.tokens().saturating_add(trigger.slack() + 1).min(longest)),
+        };
+        let capacity = match slots {
+            Some(slots) if policy.trigger != Trigger::Prefill => Capacity::Fixed(slots.max(n_prompt)),
+            _ => Capacity::Growing,
+        };
         session.add(RowSpec {
             key,
             context: generation.prompt.to_vec(),
-            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation()),
+            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation())?,
             max_new: generation.max_new,
             stop_ids: generation.stop_ids.to_vec(),
             sampling: generation.sampling,
@@ -207,9 +215,9 @@ impl Worker<'_> {
             key,
             UnderWay {
                 evictor: Evictor::new(policy, limits, scores),
-                certificate: Certificate::new(budget, policy.slack()),
+                certificate: Certificate::new(budget, policy.trigger.slack()),
                 n_prompt,
-                slots: if policy.evicts() { slots } else { usize::MAX },
+                slots,
                 times: Times::default(),
             },
         );
@@ -233,8 +241,11 @@ impl UnderWay {
         self.certificate.before_eviction(cache);
         self.evictor.push(&Chunk::new(taps, tokens).in_row(row), cache, prompt)?;
         let n_evicted = if reading { 0 } else { self.evictor.evict(cache) };
-        if !reading && cache.sets()[0].capacity() > self.slots {
-            cache.compact(self.slots)?;
+        if !reading
+            && let Some(slots) = self.slots.take().map(|slots| slots.max(cache.len(0)))
+            && cache.sets()[0].capacity() > slots
+        {
+            cache.compact(slots)?;
         }
         self.certificate.after_eviction(cache, self.evictor.protected(), n_evicted, reading);
         self.times.evict += started.elapsed();

@@ -1,6 +1,7 @@
 //! What can go wrong between a policy's name and a generation under it.
 
 use crate::budget::Budget;
+use crate::nearest::nearest;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -136,6 +137,12 @@ pub enum Error {
     Tasks(Box<epikv_tasks::Error>),
 }
 
+/// The hint to a name that is not known.
+fn with_list(meant: Option<&str>) -> String {
+    let list = "`epikv policies` lists them all, with their parts";
+    meant.map_or(list.to_owned(), |meant| format!("did you mean {meant:?}? {list}"))
+}
+
 impl From<epikv_tasks::Error> for Error {
     fn from(error: epikv_tasks::Error) -> Self {
         Self::Tasks(Box::new(error))
@@ -146,9 +153,15 @@ impl Error {
     /// What the reader can try.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownPolicy { .. } | Self::UnknownPart { .. } | Self::PartForm { .. } | Self::PartValue { .. } => {
-                Some("`epikv policies` lists them all, with their parts".to_owned())
+            Self::UnknownPolicy { given, known } => Some(with_list(nearest(given, known.iter().copied()))),
+            Self::UnknownPart { given, known, .. } => Some(with_list(nearest(given, known.iter().copied()))),
+            Self::PartValue { expected, got, .. } => {
+                // Only the name of `name(argument)` can be misspelt.
+                let name = |word: &'static str| word.split(['(', ':']).next().unwrap_or(word).trim();
+                let forms = expected.split([',', ' ']).map(name).filter(|word| word.len() > 2);
+                Some(with_list(nearest(got.split('(').next().unwrap_or(got), forms)))
             }
+            Self::PartForm { .. } => Some(with_list(None)),
             Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))
             }

@@ -20,9 +20,9 @@ use crate::select::Protected;
 /// A policy with the state of one generation.
 #[derive(Debug)]
 pub(crate) struct Evictor {
-    /// Tokens that a layer holds before it evicts; `None` for never.
-    fires_at: Option<usize>,
+    trigger: Trigger,
     budget: usize,
+    n_prompt: usize,
     protected: Protected,
     pub(crate) scores: Scores,
     queue: Queue,
@@ -51,12 +51,9 @@ impl Queue {
 
 impl Evictor {
     pub(crate) fn new(policy: &Policy, limits: Limits, scores: Scores) -> Self {
-        let fires_at = match policy.trigger {
-            Trigger::Never => None,
-            Trigger::Over(over) => Some(limits.tokens().saturating_add(over.max(1))),
-        };
         let protected = Protected::new(limits);
-        Self { fires_at, budget: limits.tokens(), protected, scores, queue: Queue::default() }
+        let (budget, n_prompt) = (limits.tokens(), limits.n_prompt());
+        Self { trigger: policy.trigger, budget, n_prompt, protected, scores, queue: Queue::default() }
     }
 
     /// What it protects.
@@ -66,13 +63,14 @@ impl Evictor {
 
     /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
     pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
-        if self.fires_at.is_some() { self.scores.push(chunk, cache, prompt) } else { Ok(()) }
+        if self.trigger == Trigger::Never { Ok(()) } else { self.scores.push(chunk, cache, prompt) }
     }
 
-    /// Evicts from every kept set if so many tokens are held that the policy fires; returns how many from each.
+    /// Evicts from every kept set if the policy's trigger fires; returns how many from each.
     pub(crate) fn evict(&mut self, cache: &mut RowCache) -> usize {
-        let Some((fires_at, newest)) = self.fires_at.zip(cache.last()) else { return 0 };
-        if cache.len(0) < fires_at {
+        let Some(newest) = cache.last() else { return 0 };
+        let n_fed = (newest.0 as usize + 1).saturating_sub(self.n_prompt);
+        if !self.trigger.fires(cache.len(0), self.budget, n_fed) {
             return 0;
         }
         let over = cache.len(0) - self.budget;

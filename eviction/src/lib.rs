@@ -36,6 +36,7 @@ mod error;
 mod evictor;
 mod experiment;
 mod labels;
+mod nearest;
 mod outcome;
 #[cfg(test)]
 mod parity;

@@ -28,7 +28,7 @@ const COMMON: Policy = Policy {
     score: Score::Recency,
     protect: USUAL,
     select: Select::TopK,
-    trigger: Trigger::Over(1),
+    trigger: Trigger::Each,
     scope: Scope::Global,
     position: PositionMode::Logical,
 };
@@ -56,6 +56,17 @@ pub static POLICIES: &[PolicyRow] = &[
         source: "StreamingLLM (arXiv 2309.17453). Differs from the published code in: positions, which stay those of the \
                  sequence and are not counted anew inside the cache",
         policy: Policy { protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget }, ..COMMON },
+    },
+    PolicyRow {
+        name: "streaming-llm",
+        doc: "Keeps the first 4 tokens and the newest, at positions counted inside the cache",
+        source: "StreamingLLM (arXiv 2309.17453), as published: 4 sinks, a window of K - 4, keys rotated by their place in \
+                 the cache",
+        policy: Policy {
+            protect: Protect { prompt: false, sinks: 4, recency: Recency::None },
+            position: PositionMode::Compacted,
+            ..COMMON
+        },
     },
     PolicyRow {
         name: "random",
@@ -124,7 +135,7 @@ mod tests {
     fn a_row_can_be_written_out() {
         assert_eq!(
             find("random").expect("a row").policy.to_string(),
-            "score=random;protect=prompt+recency;select=top-k;trigger=each-step;scope=global;position=logical"
+            "score=random;protect=prompt+recency;select=top-k;trigger=each;scope=global;position=logical"
         );
         assert!(find("full").expect("a row").policy.to_string().contains("trigger=never"));
         let sinks = find("streaming-llm-absolute").expect("a row").policy.to_string();
