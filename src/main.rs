@@ -8,6 +8,7 @@ mod demo;
 mod evict;
 mod label;
 mod output;
+mod plan;
 mod policies;
 mod problems;
 mod progress;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Correlate(args) => correlate::run(&args),
         Command::Evict(args) => evict::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Claims(args) => claims::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -26,7 +26,10 @@ pub struct NamedPolicy {
 
 /// The parts of a policy and the values that each may have.
 pub static PARTS: &[(&str, &str)] = &[
-    ("score", "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, h2o, h2o(decode), labels"),
+    (
+        "score",
+        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), labels",
+    ),
     ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
     ("select", "top-k"),
     ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill"),

@@ -1,7 +1,7 @@
 //! The table of all policies. A new one is a row here, and a part of its own where it has something special.
 
 use epikv_model::cache::Scope;
-use epikv_signals::AttentionRows;
+use epikv_signals::{AttentionRows, KeyScore};
 
 use crate::error::{Error, Result};
 use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
@@ -36,6 +36,9 @@ const COMMON: Policy = Policy {
 /// Name of the row that every other is compared with.
 pub const FULL: &str = "full";
 
+/// Name of the row that keeps a random sample.
+pub const RANDOM: &str = "random";
+
 /// All policies.
 pub static POLICIES: &[PolicyRow] = &[
     PolicyRow {
@@ -69,7 +72,7 @@ pub static POLICIES: &[PolicyRow] = &[
         },
     },
     PolicyRow {
-        name: "random",
+        name: RANDOM,
         doc: "Keeps the prompt, the recent tokens and a uniform sample of those between them",
         source: "baseline",
         policy: Policy { score: Score::Random, ..COMMON },
@@ -86,6 +89,19 @@ pub static POLICIES: &[PolicyRow] = &[
         doc: "Keeps tokens around which keys vary most over their channels (rolling mean of 64)",
         source: "EpiKV (arXiv 2606.26472), `kv_key`",
         policy: Policy { score: Score::KvKey, ..COMMON },
+    },
+    PolicyRow {
+        name: "k-norm",
+        doc: "Keeps tokens whose keys are short, for each layer and KV head",
+        source: "K-norm (arXiv 2406.11430), score as kvpress `KnormPress`. Differs from there in: prompt and recent tokens are \
+                 protected, and it evicts after each step",
+        policy: Policy { score: Score::Keys(KeyScore::Norm), scope: Scope::PerHead, ..COMMON },
+    },
+    PolicyRow {
+        name: "key-diff",
+        doc: "Keeps tokens whose keys point away from the mean direction, for each layer and KV head",
+        source: "KeyDiff (arXiv 2504.15364), score as kvpress `KeyDiffPress`. Differs from there as k-norm does",
+        policy: Policy { score: Score::Keys(KeyScore::Difference), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "epikv",

@@ -29,6 +29,7 @@ fn scores(evictor: &Evictor, cache: &RowCache, set: usize) -> Vec<(Pos, f32)> {
     match &evictor.scores {
         Scores::Frozen(frozen) => positions.map(|pos| (pos, frozen.at(pos))).collect(),
         Scores::Live(sums) => positions.zip(sums.of(set).iter().copied()).collect(),
+        Scores::Keys(score) => positions.zip(score.of(cache).expect("on the CPU").swap_remove(set)).collect(),
     }
 }
 
@@ -69,8 +70,18 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
     let sinks = Protect { prompt: false, sinks: 2, recency: Recency::Tokens(3) };
     let nothing = Protect { prompt: false, sinks: 0, recency: Recency::None };
     let base = find("window").expect("a row").policy;
-    for text in ["recency", "random", "kv-key", "epikv(0+1+window8)", "epikv-raw(1+0)", "h2o", "h2o(decode)", "labels"]
-    {
+    for text in [
+        "recency",
+        "random",
+        "kv-key",
+        "k-norm",
+        "key-diff",
+        "epikv(0+1+window8)",
+        "epikv-raw(1+0)",
+        "h2o",
+        "h2o(decode)",
+        "labels",
+    ] {
         let score: Score = text.parse().expect("a score");
         for protect in [usual, sinks, nothing] {
             for (trigger, scope) in [

@@ -3,6 +3,7 @@
 mod correlations;
 mod correlations_by_trace;
 mod eviction_runs;
+mod eviction_steps;
 mod eviction_timings;
 mod label_timings;
 mod label_tokens;
@@ -16,6 +17,7 @@ mod traces;
 pub use correlations::Correlations;
 pub use correlations_by_trace::CorrelationsByTrace;
 pub use eviction_runs::EvictionRun;
+pub use eviction_steps::EvictionStep;
 pub use eviction_timings::EvictionTiming;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
@@ -42,6 +44,7 @@ pub fn registry() -> &'static [&'static TableSpec] {
         Correlations::TABLE,
         CorrelationsByTrace::TABLE,
         EvictionRun::TABLE,
+        EvictionStep::TABLE,
         EvictionTiming::TABLE,
     ]
 }

@@ -191,6 +191,19 @@ impl RowCache {
         (k, v)
     }
 
+    /// Layers.
+    pub fn n_layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Lends the own keys of a layer after rotation, `[H_kv, capacity, D]` by slot.
+    ///
+    /// # Errors
+    /// If they are not on the CPU.
+    pub fn keys<R>(&self, layer: usize, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+        with_f32(&self.layers[layer].0, f)
+    }
+
     /// Bytes of the own storage, free slots and originals included; a shared prefix is counted by its owner.
     pub fn bytes(&self) -> usize {
         let stored: usize = self.layers.iter().map(|(k, v)| 4 * (k.elem_count() + v.elem_count())).sum();

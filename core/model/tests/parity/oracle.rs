@@ -31,13 +31,13 @@ impl Slow<'_> {
     }
 
     /// `x W^T`, with the weight stored `[out, in]`.
-    fn linear(&self, name: &str, x: &Rows) -> Rows {
+    fn linear(&self, name: &str, x: &[Vec<f64>]) -> Rows {
         let weight = self.load(name);
         let of = |row: &Vec<f64>| weight.chunks_exact(row.len()).map(|w| dot(w, row)).collect();
         x.iter().map(of).collect()
     }
 
-    fn norm(&self, name: &str, x: &Rows) -> Rows {
+    fn norm(&self, name: &str, x: &[Vec<f64>]) -> Rows {
         let weight = self.load(name);
         let of = |row: &Vec<f64>| {
             let rms = (dot(row, row) / row.len() as f64 + self.config.rms_norm_eps).sqrt();
@@ -100,7 +100,7 @@ impl Slow<'_> {
             }
             add(&mut x, &self.linear(&name("mlp.down_proj"), &gate));
         }
-        let last = self.norm("model.norm.weight", &vec![x.pop().unwrap()]);
+        let last = self.norm("model.norm.weight", &[x.pop().unwrap()]);
         self.linear("lm_head.weight", &last).remove(0)
     }
 }
@@ -109,7 +109,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn add(x: &mut Rows, y: &Rows) {
+fn add(x: &mut [Vec<f64>], y: &[Vec<f64>]) {
     x.iter_mut().zip(y).for_each(|(x, y)| x.iter_mut().zip(y).for_each(|(x, y)| *x += y));
 }
 
@@ -170,14 +170,13 @@ fn a_dropped_prefix_is_a_dense_run_on_the_suffix() {
         {
             let mut cache = decoder.cache(Scope::PerHead, Capacity::Growing).unwrap().with_rotation(rotation).unwrap();
             feed(&decoder, &mut cache, &all[..n_prefix]);
-            (0..cache.sets().len()).for_each(|set| {
+            for set in 0..cache.sets().len() {
                 cache.evict(set, |_| false);
-            });
+            }
             let got = feed(&decoder, &mut cache, &all[n_prefix..]);
             let largest = want.iter().fold(0.0_f32, |max, x| max.max(x.abs()));
             let worst = got.iter().zip(&want).fold(0.0_f32, |max, (a, b)| max.max((a - b).abs())) / largest;
             // At other positions by RoPE relativity: angles are products in f32, which costs a few bits.
-            println!("{spec} {rotation:?}: {worst:e}");
             assert!(worst <= tolerance, "{spec} {rotation:?}: {worst:e}");
         }
     }
