@@ -53,9 +53,11 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let runs = runs?;
     let done = if runs.failures.is_empty() { Done::All } else { Done::SomeFailed };
     let Some(folder) = folder else {
-        let failures = runs.failures.iter().map(|failure| format!("failed: {failure}\n")).collect::<String>();
+        for failure in &runs.failures {
+            writeln!(std::io::stderr(), "failed: {failure}")?;
+        }
         let (out, n) = (args.out.display(), runs.rows.len());
-        writeln!(std::io::stderr(), "{failures}{n} generations are done -> {out}; run without --shard for the tables")?;
+        writeln!(std::io::stderr(), "{n} generations are done -> {out}; run without --shard for the tables")?;
         return Ok(done);
     };
     let summary = Summary::of(&runs, &comparisons);

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Done> {
         Some(model) => Shape::of(&open(model)?.0, value_bytes),
         None => LLAMA_8B,
     };
-    if !(args.share > 0.0 && args.share <= 1.0) || !(args.device_gib > 0.0 && args.device_gib.is_finite()) {
+    if !(args.share > 0.0 && args.share <= 1.0 && args.device_gib > 0.0 && args.device_gib.is_finite()) {
         bail!("--share {} --device-gib {}: expected a share in (0, 1] and a size above 0", args.share, args.device_gib);
     }
     let kv = shape.kv_bytes_a_token(value_bytes);

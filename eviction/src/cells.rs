@@ -43,7 +43,8 @@ pub struct Cells {
 /// The hash of what determines a cell, 32 hexadecimal digits.
 pub(crate) fn hash(of: &Value) -> String {
     let digest = Sha256::digest(of.to_string());
-    digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    let first: [u8; 16] = std::array::from_fn(|i| digest[i]);
+    format!("{:032x}", u128::from_be_bytes(first))
 }
 
 fn key(run: &EvictionRun) -> Key {

@@ -155,7 +155,9 @@ impl Summary {
         let on: BTreeSet<_> = runs.timings.iter().map(|t| (&t.machine, &t.kernel, t.batch, t.threads)).collect();
         if on.len() > 1 {
             // Times of several machines say nothing beside each other.
-            groups.iter_mut().for_each(|group| group.time = None);
+            for group in &mut groups {
+                group.time = None;
+            }
         }
         let problems: BTreeSet<&str> = runs.rows.iter().map(|row| row.problem_id.as_str()).collect();
         Self { groups, n_problems: problems.len(), times_comparable: on.len() <= 1, failures: runs.failures.clone() }
