@@ -226,7 +226,7 @@ fn time_epikv_h2o(run: &Run) -> Vec<String> {
     let mut by_policy: BTreeMap<(&str, Option<&str>), (f64, usize)> = BTreeMap::new();
     for timing in &run.timings {
         let sum = by_policy.entry((&timing.policy, timing.budget.as_deref())).or_default();
-        *sum = (sum.0 + timing.decode_s + timing.evict_s, sum.1 + 1);
+        *sum = (sum.0 + timing.wall_s - timing.prefill_s, sum.1 + 1);
     }
     let ratio = |budget: Option<&str>| {
         let (epikv, n) = by_policy.get(&("epikv", budget))?;

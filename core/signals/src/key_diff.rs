@@ -8,7 +8,7 @@
 //! with `k` the key of layer `l` after rotation. The mean starts where windows start: at the first decoded token, unless
 //! told otherwise. It is undefined while all keys, or their mean, are zero.
 //!
-//! **Differs from KeyDiff in:** there the mean is over the candidates of the moment and every score is made anew; here a
+//! **Differs from `KeyDiff` in:** there the mean is over the candidates of the moment and every score is made anew; here a
 //! token has the one value that was known when it was fed. The sign is the same: higher is kept.
 //!
 //! Cost: `O(H_kv D)` a token; state: one direction a head.

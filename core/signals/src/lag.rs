@@ -15,7 +15,7 @@
 //!
 //! **Differs from the authors' policy in:** there the chunks are of the slots that are held, prompt included, and all
 //! tokens are scored anew at each eviction; here a token has the one value that was known when it was fed.
-//! **Differs from LagKV in:** LagKV scales by the chunk *after* a token, so that nothing is known until that is full, and
+//! **Differs from `LagKV` in:** `LagKV` scales by the chunk *after* a token, so that nothing is known until that is full, and
 //! takes a softmax over the chunk: that is `lag_next`.
 //!
 //! Cost: `O(H_kv D)` a token and layer; state: two pairs of extremes a channel.
@@ -138,7 +138,9 @@ impl Part {
             })?;
         }
         let n = self.points.len() as f64;
-        sums.iter_mut().for_each(|sum| *sum /= n);
+        for sum in &mut sums {
+            *sum /= n;
+        }
         Ok((sums, head_dim))
     }
 

@@ -76,7 +76,7 @@ crate::record::record! {
     bonett_wright_lo: Option<f64> => number("1"),
     /// Upper bound by the same.
     bonett_wright_hi: Option<f64> => number("1"),
-    /// Random-effects mean of the coefficients of the traces (DerSimonian and Laird 1986); within scopes only.
+    /// Random-effects mean of the coefficients of the traces (`DerSimonian` and Laird 1986); within scopes only.
     rho_random: Option<f64> => number("1"),
     /// Its lower bound.
     random_lo: Option<f64> => number("1"),

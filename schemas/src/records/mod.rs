@@ -4,6 +4,7 @@ mod agreement;
 mod correlations;
 mod correlations_by_trace;
 mod eviction_runs;
+mod eviction_steps;
 mod eviction_timings;
 mod label_timings;
 mod label_tokens;
@@ -22,6 +23,7 @@ pub use agreement::AgreementRow;
 pub use correlations::Correlations;
 pub use correlations_by_trace::CorrelationsByTrace;
 pub use eviction_runs::EvictionRun;
+pub use eviction_steps::EvictionStep;
 pub use eviction_timings::EvictionTiming;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
@@ -57,6 +59,7 @@ pub fn registry() -> &'static [&'static TableSpec] {
         AgreementRow::TABLE,
         Selection::TABLE,
         EvictionRun::TABLE,
+        EvictionStep::TABLE,
         EvictionTiming::TABLE,
     ]
 }
