@@ -143,8 +143,8 @@ mod tests {
         };
         let mut all = [one(0.01, true), one(0.03, true), one(0.04, false), one(0.02, false)];
         adjust(&mut all.iter_mut().collect::<Vec<_>>());
-        let adjusted = all.each_ref().map(|one| (one.p_adjusted * 1000.0).round());
-        assert_eq!(adjusted, [20.0, 30.0, 40.0, 40.0]);
+        let adjusted = all.each_ref().map(|one| (one.p_adjusted * 1000.0).round() as u64);
+        assert_eq!(adjusted, [20, 30, 40, 40]);
         assert_eq!(all[0].verdict, "worse than full");
     }
 }

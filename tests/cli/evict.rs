@@ -209,7 +209,7 @@ fn a_killed_run_goes_on_where_it_was() {
     let all: &[&str] = &["--policies", "random,h2o,epikv", "--threads", "1", "--batch", "1"];
     grid(&place, "whole", all).ok();
     let mut child = place.start(&[SHORT, GRID, &["--out", "killed"], all].concat());
-    let kept = || std::fs::read_dir(place.path("killed/.cells")).map_or(0, |entries| entries.count());
+    let kept = || std::fs::read_dir(place.path("killed/.cells")).map_or(0, Iterator::count);
     while kept() < 4 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
