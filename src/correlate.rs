@@ -133,12 +133,11 @@ impl Plan {
         let mut notes = Vec::new();
         let mut hidden = Vec::new();
         for row in SIGNALS.iter().filter(|row| self.signals.is_none() && !rows.iter().any(|r| r.spec == row.spec)) {
-            match row.needs_attention(n_layers) {
-                Ok(_) => hidden.push(row.spec.name),
-                Err(_) => {
-                    let name = row.spec.name;
-                    notes.push(format!("{name} needs a deeper model than {n_layers} layers and is left out"));
-                }
+            let name = row.spec.name;
+            if row.needs_attention(n_layers).is_ok() {
+                hidden.push(name);
+            } else {
+                notes.push(format!("{name} needs a deeper model than {n_layers} layers and is left out"));
             }
         }
         if !hidden.is_empty() {
@@ -160,9 +159,8 @@ pub(crate) struct HiddenByKernel {
 
 impl HiddenByKernel {
     /// What the reader can try.
-    pub(crate) fn hint(&self) -> String {
-        "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist".to_owned()
-    }
+    pub(crate) const HINT: &'static str =
+        "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist";
 }
 
 /// Items in their order, a repeated one once.

@@ -32,7 +32,9 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
 fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     None.or_else(|| error.downcast_ref::<epikv_model::Error>().and_then(epikv_model::Error::hint))
         .or_else(|| {
-            error.downcast_ref::<crate::correlate::HiddenByKernel>().map(crate::correlate::HiddenByKernel::hint)
+            error
+                .downcast_ref::<crate::correlate::HiddenByKernel>()
+                .map(|_| crate::correlate::HiddenByKernel::HINT.to_owned())
         })
         .or_else(|| error.downcast_ref::<epikv_schemas::Error>().and_then(epikv_schemas::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_tasks::Error>().and_then(epikv_tasks::Error::hint))

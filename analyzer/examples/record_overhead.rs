@@ -4,6 +4,7 @@
 //! taken in turns so that a slow minute of the machine falls on all alike. Peak memory is for `/usr/bin/time -v` to say.
 
 use std::error::Error;
+use std::io::Write;
 use std::time::Instant;
 
 use epikv_analyzer::{RecordOptions, record};
@@ -43,7 +44,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     for ((name, rows), seconds) in families.iter().zip(&least) {
-        println!("{name:24} {:2} signals {seconds:8.3} s  {:+6.1} %", rows.len(), 100.0 * (seconds / least[0] - 1.0));
+        writeln!(
+            std::io::stdout(),
+            "{name:24} {:2} signals {seconds:8.3} s  {:+6.1} %",
+            rows.len(),
+            100.0 * (seconds / least[0] - 1.0)
+        )?;
     }
     Ok(())
 }

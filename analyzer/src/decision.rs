@@ -71,7 +71,8 @@ pub fn replay(scores: &[Option<f32>], labels: &[Option<bool>], limits: Limits) -
             continue;
         }
         if evicted % stride == 0 {
-            (signal.clear(), important.clear());
+            signal.clear();
+            important.clear();
             for &Reverse((_, pos)) in &candidates {
                 if let Some(one) = labels[pos] {
                     signal.push(score(scores, pos));
@@ -85,9 +86,7 @@ pub fn replay(scores: &[Option<f32>], labels: &[Option<bool>], limits: Limits) -
                 n_measured += 1;
             }
         }
-        if candidates.pop().is_none() {
-            return None; // the budget does not hold what is protected
-        }
+        candidates.pop()?; // none where the budget does not hold what is protected
         held -= 1;
         evicted += 1;
     }
@@ -118,12 +117,10 @@ mod tests {
             for &a in candidates.iter().filter(|&&pos| labels[pos] == Some(true)) {
                 for &b in candidates.iter().filter(|&&pos| labels[pos] == Some(false)) {
                     let (a, b) = (score(scores, a), score(scores, b));
-                    wins += if a > b {
-                        1.0
-                    } else if a == b {
-                        0.5
-                    } else {
-                        0.0
+                    wins += match a.partial_cmp(&b) {
+                        Some(std::cmp::Ordering::Greater) => 1.0,
+                        Some(std::cmp::Ordering::Equal) => 0.5,
+                        _ => 0.0,
                     };
                     pairs += 1.0;
                 }

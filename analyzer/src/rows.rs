@@ -296,7 +296,7 @@ fn of_layers<R, const N: usize>(
     for recording in recordings {
         let mut families = families(recording, signals)?.map(Vec::into_iter);
         for (pos, token_id) in tokens(recording) {
-            let values = families.each_mut().map(|family| family.next());
+            let values = families.each_mut().map(Iterator::next);
             let values = values.map(|value| value.unwrap_or_else(no_layers));
             rows.push(row(recording.trace_id.clone(), pos, token_id, values));
         }

@@ -61,6 +61,12 @@ pub struct Picked {
     pub by_fold: Vec<Candidate>,
 }
 
+/// Labels of the tokens of a trace.
+type Labels = Vec<Option<bool>>;
+
+/// Values of a trace, layer by layer.
+type Layers = Vec<Vec<Option<f32>>>;
+
 /// AUC of each trace, `[n]`, by candidate.
 type Values = Vec<(Candidate, Vec<Option<f64>>)>;
 
@@ -95,7 +101,7 @@ pub fn pick(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Resu
         .extend((0..n_layers).flat_map(|a| (0..n_layers).filter(move |&b| a != b).map(move |b| Candidate::Pair(a, b))));
     let labels: Vec<Vec<Option<bool>>> = samples.iter().map(|sample| labels(sample)).collect();
     let of = |candidate: &Candidate| {
-        let value = |((layers, labels), limits): ((&Vec<Vec<Option<f32>>>, &Vec<Option<bool>>), &Limits)| {
+        let value = |((layers, labels), limits): ((&Layers, &Labels), &Limits)| {
             replay(&combined(layers, *candidate), labels, *limits).map(|found| found.auc)
         };
         (*candidate, scored.iter().zip(&labels).zip(limits).map(value).collect())

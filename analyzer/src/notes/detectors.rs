@@ -78,9 +78,12 @@ fn duplicates(raw: &[&Finding]) -> Vec<String> {
     by_numbers.into_values().filter(|names| names.len() > 1).map(|names| names.join(" = ")).collect()
 }
 
+/// A signal, its layer and its smoother.
+type Column<'a> = (&'a str, Option<usize>, Smoother);
+
 /// Columns whose bootstrap interval lies on one side of 0 in one problem set and on the other in another.
 fn flips(found: &[DatasetFindings], settings: &Settings) -> Option<String> {
-    let mut sides: BTreeMap<(&str, Option<usize>, Smoother), [Option<&str>; 2]> = BTreeMap::new();
+    let mut sides: BTreeMap<Column<'_>, [Option<&str>; 2]> = BTreeMap::new();
     for dataset in found {
         for finding in dataset.findings.iter().filter(|f| f.source == Source::Model) {
             let pooled = &finding.correlation.pooled;

@@ -4,6 +4,7 @@
 //! label) of a folder and prints rho and the least and median seconds as JSON. Reading is not timed.
 
 use std::error::Error;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -26,6 +27,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     seconds.sort_by(f64::total_cmp);
     let rho = rho.ok_or("rho is undefined")?;
-    println!("{{\"rho\": {rho:.17}, \"min_s\": {:.6}, \"median_s\": {:.6}}}", seconds[0], seconds[seconds.len() / 2]);
+    writeln!(
+        std::io::stdout(),
+        "{{\"rho\": {rho:.17}, \"min_s\": {:.6}, \"median_s\": {:.6}}}",
+        seconds[0],
+        seconds[seconds.len() / 2]
+    )?;
     Ok(())
 }

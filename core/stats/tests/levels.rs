@@ -2,6 +2,8 @@
 //!
 //! Seeds are fixed, so the counts are too; they are printed with `--nocapture`.
 
+#![expect(clippy::print_stdout, reason = "the rates are the result")]
+
 use std::collections::BTreeMap;
 
 use epikv_stats::bootstrap::bootstrap_interval;

@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        assert_eq!(distance(&[1.0, 2.0], &[4.0, -2.0]), 5.0);
-        assert_eq!(cosine_distance(&[1.0, 0.0], &[0.0, 3.0]), 1.0);
-        assert_eq!(cosine_distance(&[2.0, 0.0], &[-1.0, 0.0]), 2.0);
-        assert_eq!(cosine_distance(&[0.0, 0.0], &[1.0, 0.0]), 1.0, "nothing has no direction");
+        assert!((distance(&[1.0, 2.0], &[4.0, -2.0]) - 5.0).abs() < 1e-6);
+        assert!((cosine_distance(&[1.0, 0.0], &[0.0, 3.0]) - 1.0).abs() < 1e-6);
+        assert!((cosine_distance(&[2.0, 0.0], &[-1.0, 0.0]) - 2.0).abs() < 1e-6);
+        assert!((cosine_distance(&[0.0, 0.0], &[1.0, 0.0]) - 1.0).abs() < 1e-6, "nothing has no direction");
     }
 }
