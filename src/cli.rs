@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
-pub(crate) use self::correlate::{CiName, CorrelateArgs, WindowStart};
+pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
@@ -37,6 +37,23 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// `I/N`, from 1 as typed; the index is from 0.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<usize>().ok()?, n.parse::<usize>().ok()?)));
+    match numbers {
+        Some((i, n)) if (1..=n).contains(&i) => Ok((i - 1, n)),
+        _ => Err("expected I/N with I from 1 to N, as in 2/8".to_owned()),
+    }
+}
+
+/// `A:B`.
+fn contrast(text: &str) -> Result<(String, String), String> {
+    match text.trim().split_once(':') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
+        _ => Err("expected two policies, as in epikv:random".to_owned()),
+    }
+}
+
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -54,6 +71,8 @@ pub(crate) enum Command {
     Grade(GradeArgs),
     /// List the eviction policies and their parts.
     Policies(PoliciesArgs),
+    /// Memory on paper: weights, keys and values, attention matrices, and how many requests fit on a device.
+    Plan(PlanArgs),
     /// Run everything on the built-in model and problems, in one folder.
     Demo(DemoArgs),
     /// Check this machine, the built-in model and the grader.
@@ -258,6 +277,30 @@ pub(crate) struct EvictArgs {
     /// Leave out problems that a budget cannot hold instead of ending the run.
     #[arg(long)]
     pub(crate) skip_infeasible: bool,
+    /// Samples of each problem, each with random numbers of its own.
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) samples: u32,
+    /// Only the I-th of N shards of the problems. Shards may run at once in one folder; a last run without this flag
+    /// finds them done and writes the tables.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(crate) shard: Option<(usize, usize)>,
+    /// Write every eviction, with position, score and reason, into files `eviction_steps-*.parquet`.
+    #[arg(long)]
+    pub(crate) record_steps: bool,
+    /// One more policy that the others are compared with, besides `full` and `random`.
+    #[arg(long, value_name = "P")]
+    pub(crate) baseline: Option<String>,
+    /// Contrasts declared before the run, separated by commas: `epikv:random,h2o:full`. Holm's adjustment is over these;
+    /// all other comparisons are exploratory.
+    #[arg(long, value_name = "A:B,..", value_delimiter = ',', value_parser = contrast)]
+    pub(crate) primary: Vec<(String, String)>,
+    /// Scores to put in the place of one another, separated by commas, everything else held: the controlled experiment.
+    /// Replaces --policies.
+    #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
+    pub(crate) swap: Option<String>,
+    /// What --swap holds, over the parts that all policies share: `protect=prompt+recency;trigger=each`.
+    #[arg(long, value_name = "PART=V;..", requires = "swap")]
+    pub(crate) hold: Option<String>,
     /// How tokens are chosen.
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
@@ -269,6 +312,30 @@ pub(crate) struct EvictArgs {
 /// `epikv policies`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PoliciesArgs {
+    /// JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `epikv plan`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlanArgs {
+    /// Model whose shape is planned for; the shape of Llama 3.1 8B, with weights of 16 GiB, where not given.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<ModelRef>,
+    /// Tokens that a request holds, separated by commas.
+    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "2048,32768",
+          value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    pub(crate) tokens: Vec<u64>,
+    /// Memory of the device.
+    #[arg(long, value_name = "GIB", default_value_t = 80.0)]
+    pub(crate) device_gib: f64,
+    /// Share of it that may be used.
+    #[arg(long, default_value_t = 0.9)]
+    pub(crate) share: f64,
+    /// Bytes of a weight, key, value or attention weight: 2 for 16-bit numbers.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub(crate) value_bytes: u8,
     /// JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,8 +1,10 @@
 //! `epikv correlate`: traces and their labels into coefficients, a figure and a table.
 
+mod decisions;
 mod files;
 mod labels;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Result, bail};
@@ -10,16 +12,17 @@ use epikv_analyzer::figure::{About, Plot};
 use epikv_analyzer::{
     RecordOptions, Recording, Reference, Sample, Settings, Summary, WindowFrom, n_columns, record, study,
 };
+use epikv_eviction::Budget;
 use epikv_model::decoder::Decoder;
 use epikv_model::load::{ModelRef, OriginKind, RandomSpec, open};
 use epikv_model::{Device, Model};
 use epikv_schemas::{Trace, read_table};
-use epikv_signals::{Build, SIGNALS, SignalRow, Smoother, find};
+use epikv_signals::{SIGNALS, SignalRow, Smoother, find};
 use epikv_stats::{Confidence, FisherMethod};
 use serde_json::json;
 
 use self::labels::LabelSet;
-use crate::cli::{CiName, CorrelateArgs, WindowStart};
+use crate::cli::{CiName, CorrelateArgs, Kernel, WindowStart};
 use crate::output::{Done, RunFolder};
 use crate::{label, progress, setup};
 
@@ -37,6 +40,7 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let model = setup::model(&args.model)?;
     label::check_made_by(&made_by, &model, &args.traces)?;
     label::check_made_by(&labels.made_by, &model, &labels.path)?;
+    plan.check_kernel(model.decoder.config().n_layers)?;
     let mut notes = plan.notes(&model);
     let recorded = record_all(args, &plan, &model, &traces, &labels, &mut notes)?;
     let samples = &recorded.samples;
@@ -47,8 +51,14 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let about = About { model: model.origin.id(), n_layers, settings: &plan.settings, reference: reference.as_ref() };
     let plot = Plot::new(&found, &about);
     let summary = Summary::new(&found, n_layers, &plan.settings);
-    let report = files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &notes);
-    files::write(folder, args, &plan, &model, &recorded, &found, plot.as_ref(), &report)?;
+    let decided = decisions::at_budget(samples, plan.budget, args.pick, &plan.settings)?;
+    let published = reference.as_ref().map(epikv_analyzer::published::markdown).unwrap_or_default();
+    let predictable = epikv_analyzer::predictable::markdown(samples, n_layers, &plan.settings)?;
+    let more = [epikv_analyzer::notes(&found, &plan.settings), predictable, decided.markdown(), published];
+    let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    let report = files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &more, &notes);
+    let results = files::Results { found: &found, decided: &decided, plot: plot.as_ref(), report: &report };
+    files::write(folder, args, &plan, &model, &recorded, &results)?;
     print(args, &recorded, &summary, &plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
@@ -57,8 +67,12 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
 struct Plan {
     /// Signals by name; `None` for all that the model is deep enough for.
     signals: Option<Vec<&'static SignalRow>>,
+    /// Whether signals of attention weights may be recorded.
+    kernel: Kernel,
     /// How they are compared with labels.
     settings: Settings,
+    /// Budget under which scores are replayed.
+    budget: Budget,
 }
 
 impl Plan {
@@ -88,25 +102,65 @@ impl Plan {
                 CiName::BonettWright => FisherMethod::BonettWright,
             },
             replicates: args.bootstrap as usize,
+            surrogates: args.surrogates as usize,
             seed: args.model.seed,
         };
-        Ok(Self { signals, settings })
+        Ok(Self { signals, kernel: args.kernel, settings, budget: args.budget.trim().parse()? })
     }
 
-    /// The signals of a model: those asked for, or all that can be built for it.
+    /// The signals of a model: those asked for, or all that can be built for it and that the kernel shows.
     fn rows(&self, n_layers: usize) -> Vec<&'static SignalRow> {
-        let fits = |row: &&SignalRow| matches!(row.build, Build::PerLayer(_)) || row.all(n_layers).is_ok();
+        let fits = |row: &&SignalRow| match row.needs_attention(n_layers) {
+            Ok(needs_attention) => self.kernel == Kernel::Explicit || !needs_attention,
+            Err(_) => false,
+        };
         self.signals.clone().unwrap_or_else(|| SIGNALS.iter().filter(fits).collect())
+    }
+
+    /// Refuses a signal of attention weights that was asked for by name and that the kernel hides.
+    fn check_kernel(&self, n_layers: usize) -> Result<()> {
+        for row in self.signals.iter().flatten() {
+            if self.kernel == Kernel::Fused && row.needs_attention(n_layers)? {
+                return Err(HiddenByKernel { signal: row.spec.name }.into());
+            }
+        }
+        Ok(())
     }
 
     fn notes(&self, model: &Model) -> Vec<String> {
         let n_layers = model.decoder.config().n_layers;
         let rows = self.rows(n_layers);
-        let left_out = SIGNALS.iter().filter(|row| self.signals.is_none() && !rows.iter().any(|r| r.spec == row.spec));
-        left_out
-            .map(|row| format!("{} needs a deeper model than {n_layers} layers and is left out", row.spec.name))
-            .collect()
+        let mut notes = Vec::new();
+        let mut hidden = Vec::new();
+        for row in SIGNALS.iter().filter(|row| self.signals.is_none() && !rows.iter().any(|r| r.spec == row.spec)) {
+            let name = row.spec.name;
+            if row.needs_attention(n_layers).is_ok() {
+                hidden.push(name);
+            } else {
+                notes.push(format!("{name} needs a deeper model than {n_layers} layers and is left out"));
+            }
+        }
+        if !hidden.is_empty() {
+            notes.push(format!(
+                "signals of attention weights are recorded with --kernel explicit: {}",
+                hidden.join(", ")
+            ));
+        }
+        notes
     }
+}
+
+/// A signal that the chosen kernel never shows.
+#[derive(Debug, thiserror::Error)]
+#[error("signal {signal}: expected --kernel explicit, got fused")]
+pub(crate) struct HiddenByKernel {
+    signal: &'static str,
+}
+
+impl HiddenByKernel {
+    /// What the reader can try.
+    pub(crate) const HINT: &'static str =
+        "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist";
 }
 
 /// Items in their order, a repeated one once.
@@ -130,6 +184,8 @@ struct Recorded {
     n_unusable: usize,
     /// Random weights that were recorded as well.
     random: Option<String>,
+    /// Problems that the recorded traces solve: what was chosen on them must not be judged on them.
+    problem_ids: BTreeSet<String>,
 }
 
 /// Records every trace that has usable labels, with the model and with random weights.
@@ -160,7 +216,13 @@ fn record_all(
             Ok((recording, twin))
         });
         match recorded {
-            Ok((recording, twin)) => samples.push(Sample::new(trace, recording, twin, labels.of(&trace.trace_id))?),
+            Ok((recording, twin)) => {
+                let sample = Sample::new(trace, recording, twin, labels.of(&trace.trace_id))?;
+                samples.push(match labels.windows_of(&trace.trace_id) {
+                    Some(windows) => sample.with_windows(windows)?,
+                    None => sample,
+                });
+            }
             Err(error @ (epikv_analyzer::Error::Model(_) | epikv_analyzer::Error::Signals(_))) => {
                 return Err(error.into());
             }
@@ -173,7 +235,8 @@ fn record_all(
         bail!("no trace could be recorded: {first}");
     }
     let n_unusable = traces.len() - usable.len();
-    Ok(Recorded { samples, failures, n_unusable, random: random.map(|(name, _)| name) })
+    let problem_ids = usable.iter().map(|trace| trace.problem_id.clone()).collect();
+    Ok(Recorded { problem_ids, samples, failures, n_unusable, random: random.map(|(name, _)| name) })
 }
 
 /// Random weights of the model's shape; of another seed where the model itself is random.

@@ -26,6 +26,16 @@ const SEED: u64 = 2026;
 const POLICIES: &str = "full,window,streaming-llm-absolute,random,h2o,kv-key,epikv,epikv-raw,oracle-labels";
 const BUDGETS: &str = "prompt+25%,prompt+50%";
 
+/// The families that the demo shows; all of them take a minute more.
+const CORRELATE: &[&str] = &[
+    "--signals",
+    "hs_l2,kv_key_var,kv_val_var,surprisal,entropy,epikv,epikv_raw,epikv_a,epikv_b,band_adaptive,kv_key",
+    "--smooth",
+    "raw,mean,ema,z",
+    "--surrogates",
+    "199",
+];
+
 /// New tokens of a trace at most; the longest solution has about 450.
 const MAX_NEW: &str = "480";
 /// New tokens of a regenerated answer at most; a right one has about 25.
@@ -75,7 +85,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         done(label::run(&args))?;
     }
     if let Command::Correlate(args) =
-        step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], &[])?
+        step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], CORRELATE)?
     {
         done(correlate::run(&args))?;
         reports.push(std::fs::read_to_string(out.join(REPORT))?);

@@ -4,7 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use epikv_eviction::{Budget, LabelSet, Progress, Runs, Score, Settings, Summary, evict, parse_policies, report};
+use epikv_eviction::{
+    Budget, Cells, Comparisons, LabelSet, NamedPolicy, PositionMode, Progress, Runs, Score, Settings, Summary, evict,
+    parse_policies, report,
+};
 use epikv_model::Model;
 use epikv_schemas::{LabelToken, Provenance, read_table};
 use epikv_tasks::problem::read_problems;
@@ -20,41 +23,121 @@ const FILES: &[&str] = &["eviction_runs.parquet", "eviction_timings.parquet", "r
 /// The file of a label folder that is read.
 const LABELS: &str = "label_tokens.parquet";
 
-/// Runs the experiment.
+/// Runs the experiment, or goes on with one.
 pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let mut settings = settings(args)?;
-    let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
+    let comparisons = comparisons(args)?;
+    // A shard writes cells and nothing else, so that several can work in one folder.
+    let folder = match settings.shard {
+        None => Some(RunFolder::extend(&args.out, FILES, args.model.fresh)?),
+        Some(_) => None,
+    };
+    if args.model.fresh {
+        remove_cells(&args.out)?;
+    }
+    let cells = Cells::open(&args.out, args.record_steps)?;
     let mut problems = read_problems(&args.problems)?;
     problems.truncate(args.model.limit.unwrap_or(usize::MAX));
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
+    if !args.model.quiet {
+        announce(&settings)?;
+    }
     let bar = progress::bar("evict", 0, args.model.quiet);
-    let runs = evict(&model, &problems, labels.as_ref(), &settings, &|progress| match progress {
+    let runs = evict(&model, &problems, labels.as_ref(), &settings, Some(&cells), &|progress| match progress {
         Progress::Planned(total) => bar.set_length(total as u64),
         Progress::Done => bar.inc(1),
     });
     bar.finish_and_clear();
     let runs = runs?;
-    let summary = Summary::of(&runs);
-    write(folder, &runs, &summary, &model, &settings, args)?;
+    let done = if runs.failures.is_empty() { Done::All } else { Done::SomeFailed };
+    let Some(folder) = folder else {
+        for failure in &runs.failures {
+            writeln!(std::io::stderr(), "failed: {failure}")?;
+        }
+        let (out, n) = (args.out.display(), runs.rows.len());
+        writeln!(std::io::stderr(), "{n} generations are done -> {out}; run without --shard for the tables")?;
+        return Ok(done);
+    };
+    let summary = Summary::of(&runs, &comparisons);
+    write(folder, cells, &runs, &summary, &model, &settings, args)?;
     print(&summary, &args.out)?;
+    if runs.n_resumed > 0 {
+        writeln!(std::io::stderr(), "{} generations were there already", runs.n_resumed)?;
+    }
     if args.model.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
-    Ok(if runs.failures.is_empty() { Done::All } else { Done::SomeFailed })
+    Ok(done)
+}
+
+/// Removes what an unfinished run has left, and the flight recorder of a finished one.
+fn remove_cells(folder: &Path) -> Result<()> {
+    let unfinished = folder.join(".cells");
+    if unfinished.exists() {
+        std::fs::remove_dir_all(&unfinished).with_context(|| format!("removing {}", unfinished.display()))?;
+    }
+    let steps = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_part = |path: &std::path::PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("eviction_steps-"))
+    };
+    for path in steps.filter(is_part) {
+        std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The policies with all their parts, and warnings, before anything runs.
+fn announce(settings: &Settings) -> Result<()> {
+    let mut err = std::io::stderr();
+    for policy in &settings.policies {
+        writeln!(err, "{policy}: {}", policy.policy)?;
+        if policy.policy.position == PositionMode::Rewound {
+            writeln!(
+                err,
+                "warning: {policy}: positions are rewound at each eviction, so that kept keys seem to lie in the future; \
+                 only for reproducing runs that were made so"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The policies: those that were typed, or one for each score to swap.
+fn policies(args: &EvictArgs) -> Result<Vec<NamedPolicy>> {
+    let Some(swap) = &args.swap else {
+        return Ok(parse_policies([args.policies.as_str()], args.labels.is_some())?);
+    };
+    let Some(scores) = swap.strip_prefix("score=") else {
+        bail!("--swap {swap}: expected score=A,B,.., got something else");
+    };
+    let hold = args.hold.as_ref().map_or(String::new(), |hold| format!(";{hold}"));
+    let all = scores.split(',').map(|score| Ok(format!("window;score={}{hold}", score.trim()).parse::<NamedPolicy>()?));
+    all.collect()
+}
+
+/// What the policies are compared with, by the names that the tables give them.
+fn comparisons(args: &EvictArgs) -> Result<Comparisons> {
+    let name = |text: &str| Ok::<_, epikv_eviction::Error>(text.parse::<NamedPolicy>()?.name);
+    let primary = args.primary.iter().map(|(a, b)| Ok((name(a)?, name(b)?))).collect::<Result<_>>()?;
+    Ok(Comparisons { baseline: args.baseline.as_deref().map(name).transpose()?, primary })
 }
 
 /// Checks what was typed.
 fn settings(args: &EvictArgs) -> Result<Settings> {
     trace::check(&args.sampling)?;
-    let policies = parse_policies([args.policies.as_str()], args.labels.is_some())?;
+    let policies = policies(args)?;
     let budgets = args.budgets.split(',').map(|text| Ok(text.trim().parse::<Budget>()?));
     Ok(Settings {
         max_new: args.max_new,
         temperature: args.sampling.temperature,
         top_p: args.sampling.top_p,
+        samples: args.samples,
         seed: args.model.seed,
+        shard: args.shard,
+        kernel: setup::kernel(),
+        machine: setup::machine(),
         skip_infeasible: args.skip_infeasible,
         prompt: trace::prompt_options(&args.prompt),
         batch: args.model.batch,
@@ -75,6 +158,7 @@ fn read_labels(folder: &Path) -> Result<LabelSet> {
 /// Writes the files of a run.
 fn write(
     mut folder: RunFolder,
+    cells: Cells,
     runs: &Runs,
     summary: &Summary,
     model: &Model,
@@ -89,7 +173,7 @@ fn write(
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);
-    provenance.set("run", settings.provenance());
+    provenance.set("run", settings.provenance(&runs.rows));
     provenance.set("inputs", json!(inputs));
     folder.note("command", json!("evict"));
     folder.note("threads", json!(settings.threads));
@@ -99,7 +183,11 @@ fn write(
     folder.write(FILES[1], &runs.timings, &provenance)?;
     let report = report::markdown(summary, "Eviction", &facts(summary, model, settings));
     folder.write_bytes(FILES[2], report.as_bytes())?;
-    folder.finish()
+    for part in cells.recorded(&runs.rows)? {
+        folder.list(part);
+    }
+    folder.finish()?;
+    Ok(cells.merged()?)
 }
 
 /// What the report says of model and run.
@@ -114,8 +202,8 @@ fn facts(summary: &Summary, model: &Model, settings: &Settings) -> Vec<(String, 
         ("problems", summary.n_problems.to_string()),
         ("tokens", format!("{chosen}, at most {} new", settings.max_new)),
         ("prompt", settings.prompt.style.name().to_owned()),
-        ("kernel", "fused".to_owned()),
-        ("batch, threads", format!("{}, {}", settings.batch, settings.threads)),
+        ("samples", settings.samples.to_string()),
+        ("kernel", settings.kernel.clone()),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

@@ -12,6 +12,7 @@ mod golds;
 mod grade;
 mod label;
 mod output;
+mod plan;
 mod policies;
 mod problems;
 mod progress;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Evict(args) => evict::run(&args),
         Command::Grade(args) => grade::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Claims(args) => claims::run(&args),

@@ -49,9 +49,25 @@ pub(crate) struct RunFolder {
     /// What the manifest says of the run besides its files.
     info: Map<String, Value>,
     written: Vec<PartInfo>,
+    /// Parts that were written in their places while the run was under way.
+    in_place: Vec<PartInfo>,
 }
 
 impl RunFolder {
+    /// The folder of a run that goes on where it was: `files` are replaced by larger ones, and with `fresh` removed first.
+    pub(crate) fn extend(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
+        fs::create_folder(folder)?;
+        if !fresh {
+            // To go on beside a manifest that cannot be read would lose what it lists.
+            Manifest::open(folder)?;
+        }
+        let run = Self::open(folder, files, true)?;
+        for path in files.iter().map(|file| folder.join(file)).filter(|path| fresh && path.exists()) {
+            std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        }
+        Ok(run)
+    }
+
     /// Makes the folder, refuses to replace `files` unless `fresh`, and proves that it can be written.
     pub(crate) fn open(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
         fs::create_folder(folder)?;
@@ -72,6 +88,7 @@ impl RunFolder {
             manifest: Manifest::open(folder)?,
             info: Map::new(),
             written: Vec::new(),
+            in_place: Vec::new(),
         };
         // Left by a run that was killed; and a folder that cannot be written fails now, not after hours.
         run.clear();
@@ -98,13 +115,18 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Lists a file that stands in its place already. It is written by [`RunFolder::finish`] with the others.
+    pub(crate) fn list(&mut self, part: PartInfo) {
+        self.in_place.push(part);
+    }
+
     /// Moves all files in place and lists them.
     pub(crate) fn finish(mut self) -> Result<()> {
         for part in &self.written {
             let (from, to) = (self.folder.join(UNFINISHED).join(&part.file), self.folder.join(&part.file));
             std::fs::rename(&from, &to).with_context(|| format!("moving {} in place", to.display()))?;
         }
-        for part in std::mem::take(&mut self.written) {
+        for part in std::mem::take(&mut self.in_place).into_iter().chain(std::mem::take(&mut self.written)) {
             self.manifest.append(part, self.info.clone())?;
         }
         Ok(())

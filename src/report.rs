@@ -31,6 +31,11 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
 /// The hint of an error of ours.
 fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
     None.or_else(|| error.downcast_ref::<epikv_model::Error>().and_then(epikv_model::Error::hint))
+        .or_else(|| {
+            error
+                .downcast_ref::<crate::correlate::HiddenByKernel>()
+                .map(|_| crate::correlate::HiddenByKernel::HINT.to_owned())
+        })
         .or_else(|| error.downcast_ref::<epikv_schemas::Error>().and_then(epikv_schemas::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_tasks::Error>().and_then(epikv_tasks::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_eviction::Error>().and_then(epikv_eviction::Error::hint))

@@ -46,6 +46,20 @@ pub(crate) fn model(args: &ModelArgs) -> Result<Model> {
     Ok(Model::open(&args.model, &Device::Cpu, args.weights.into())?)
 }
 
+/// Attention kernel and instruction set, by which times may be compared.
+pub(crate) fn kernel() -> String {
+    format!("fused {}", epikv_model::instruction_set())
+}
+
+/// Processor and system, by which times may be compared.
+pub(crate) fn machine() -> String {
+    let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
+    let described = epikv_schemas::fs::read_text(std::path::Path::new("/proc/cpuinfo"), 1 << 24).unwrap_or_default();
+    let names = described.lines().filter_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let processor = names.map(|(_, name)| name.trim()).next().unwrap_or(architecture);
+    format!("{processor}, {system}")
+}
+
 /// The program, for provenance.
 pub(crate) fn tool() -> Value {
     json!({

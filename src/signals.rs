@@ -17,7 +17,7 @@ pub(crate) fn run(args: &SignalsArgs) -> Result<Done> {
             .iter()
             .map(|row| {
                 let spec = row.spec;
-                let per_layer = matches!(row.build, Build::PerLayer(_));
+                let per_layer = row.has_layers();
                 json!({
                     "name": spec.name, "per_layer": per_layer, "unit": spec.unit, "doc": spec.doc, "source": spec.source,
                 })
@@ -29,7 +29,9 @@ pub(crate) fn run(args: &SignalsArgs) -> Result<Done> {
     for row in SIGNALS {
         let each = match row.build {
             Build::PerLayer(_) => "one a layer",
+            Build::PerLayerAndMean(_) => "one a layer and their mean",
             Build::PerModel(_) => "one a model",
+            Build::Late(_) => "one a model, known at the trace's end",
         };
         writeln!(
             out,

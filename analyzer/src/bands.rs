@@ -16,6 +16,9 @@ use crate::resamples::Draws;
 /// Name and layers of the reference model, both ends included.
 const BANDS: [(&str, RangeInclusive<usize>); 2] = [("A", 7..=13), ("B", 18..=25)];
 
+/// The signal that the bands are about.
+pub(crate) const BAND_SIGNAL: &str = "hs_l2";
+
 /// A band of layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Band {
@@ -147,7 +150,8 @@ mod tests {
     #[test]
     fn means_and_differences_carry_their_replicates() {
         let resamples = Resamples::new(3, 100);
-        let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
+        let (confidence, fisher) = (Confidence::P95, FisherMethod::Plain);
+        let intervals = Intervals { confidence, fisher, resamples: &resamples, n_surrogates: 0 };
         let finding = |layer: usize| {
             let value = |i: usize, t: usize| (i * (3 + layer) + t * layer) % 11;
             let trace =
@@ -161,6 +165,7 @@ mod tests {
                 layer: Some(layer),
                 smoother: Smoother::Raw,
                 correlation,
+                windows: None,
                 shapes,
             }
         };

@@ -112,7 +112,7 @@ mod tests {
         let labels: Vec<_> =
             tokens.iter().enumerate().map(|(pos, &(id, one))| label(pos as i32, id as i32, true, Some(one))).collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "d".to_owned(), recording, random: None, mask }
+        Sample { dataset: "d".to_owned(), recording, random: None, mask, windows: None }
     }
 
     #[test]

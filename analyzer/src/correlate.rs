@@ -7,17 +7,20 @@
 //! - **within**: one coefficient a trace, pooled as `tanh(mean(atanh(rho_i)))` with equal weights; the interval is
 //!   Student's t over the `atanh(rho_i)`, so that it contains the variance between traces. Its AUC is the plain mean.
 //!
-//! Both have a trace bootstrap besides ([`Resamples`]).
+//! Both have a trace bootstrap ([`Resamples`]) and a test against labels that cannot know the signal ([`Tested`]) besides.
+//! What pooling adds to ranking inside traces is a third figure, **between**: rho over traces of the mean signal with the
+//! share of important tokens. Its units are independent, so that its Fisher interval is one.
 //!
 //! A trace is usable if its own coefficient is defined. The others are left out of both figures and counted by reason, so
 //! that both speak of the same tokens.
 
-use epikv_stats::pool::{PoolWeight, clipped_z, pool_fisher};
+use epikv_stats::pool::{PoolWeight, PooledRho, clipped_z, pool_fisher};
 use epikv_stats::quantile::median;
-use epikv_stats::{BinaryRanks, Confidence, FisherMethod, RankScratch, fisher_interval};
+use epikv_stats::{BinaryRanks, Confidence, FisherMethod, RankScratch, fisher_interval, spearman};
 
 use crate::join::Labelled;
 use crate::resamples::{Draws, Pool, Resamples};
+use crate::tested::{self, Tested};
 use crate::trace_rho::{TraceRho, Undefined};
 
 /// Which intervals are computed.
@@ -27,8 +30,10 @@ pub struct Intervals<'r> {
     pub confidence: Confidence,
     /// Form of the pooled interval on usable traces.
     pub fisher: FisherMethod,
-    /// Replicates of the trace bootstrap.
+    /// Replicates of the trace bootstrap; their seed also draws the surrogates.
     pub resamples: &'r Resamples,
+    /// Replicates of the tests against other labels.
+    pub n_surrogates: usize,
 }
 
 /// A coefficient with its intervals. Undefined parts are `None`.
@@ -46,8 +51,14 @@ pub struct Figure {
     pub boot_lo: Option<f64>,
     /// Upper bound of rho by the trace bootstrap.
     pub boot_hi: Option<f64>,
-    /// Replicates of rho.
+    /// Replicates of rho; may be forgotten once their interval is made.
     pub draws: Draws,
+    /// Replicates in which rho is defined.
+    pub n_draws: usize,
+    /// The largest change of rho when one trace is left out.
+    pub leverage: Option<f64>,
+    /// Rho beside what other labels give.
+    pub tested: Tested,
 }
 
 impl Figure {
@@ -59,7 +70,17 @@ impl Figure {
     /// Adds the replicates and the interval that follows from them.
     fn with_draws(self, draws: Draws, confidence: Confidence) -> Self {
         let interval = self.rho.and_then(|rho| draws.interval(rho, confidence));
-        Self { boot_lo: interval.map(|i| i.0), boot_hi: interval.map(|i| i.1), draws, ..self }
+        let n_draws = draws.n_defined();
+        let changes = draws.jackknife.iter().flatten().filter_map(|without| Some((self.rho? - without).abs()));
+        let leverage = changes.reduce(f64::max);
+        Self { boot_lo: interval.map(|i| i.0), boot_hi: interval.map(|i| i.1), draws, n_draws, leverage, ..self }
+    }
+}
+
+impl Correlation {
+    /// Gives back the memory of the replicates.
+    pub(crate) fn forget_draws(&mut self) {
+        (self.pooled.draws, self.within.draws) = <_>::default();
     }
 }
 
@@ -86,6 +107,12 @@ pub struct Correlation {
     pub pooled: Figure,
     /// Trace by trace.
     pub within: Figure,
+    /// Trace by trace under random effects: tokens and a variance between traces as weights.
+    pub random_effects: Option<PooledRho>,
+    /// Means of traces against their shares of important tokens.
+    pub between: Figure,
+    /// Traces with a labelled token, which `between` counts.
+    pub n_between: usize,
     /// Median of the coefficients of the traces.
     pub rho_median_trace: Option<f64>,
     /// Share of traces with a positive coefficient.
@@ -105,7 +132,11 @@ pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation 
     let usable: Vec<&Labelled> = traces.iter().zip(&by_trace).filter(|(_, rho)| rho.is_ok()).map(|(t, _)| t).collect();
     let rhos: Vec<f64> = by_trace.iter().flatten().map(|t| t.rho).collect();
     let left_out = |reason| by_trace.iter().filter(|rho| rho.err() == Some(reason)).count();
-    let (ranks, pooled) = pooled(&usable, intervals);
+    let (ranks, mut pooled) = pooled(&usable, intervals);
+    let mut within = within(&by_trace, intervals);
+    [pooled.tested, within.tested] = tested::test(&usable, intervals.n_surrogates, intervals.resamples.seed());
+    let lengths: Vec<u64> = by_trace.iter().flatten().map(|t| t.n_tokens).collect();
+    let (n_between, between) = between(traces, intervals);
     Correlation {
         n_tokens: ranks.n,
         n_traces: traces.len(),
@@ -116,7 +147,10 @@ pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation 
         n_undefined: traces.iter().map(Labelled::n_undefined).sum(),
         base_rate: ranks.base_rate(),
         pooled,
-        within: within(&by_trace, intervals),
+        within,
+        random_effects: pool_fisher(&rhos, &lengths, PoolWeight::RandomEffects, intervals.confidence),
+        between,
+        n_between,
         rho_median_trace: median(&rhos),
         share_positive: (!rhos.is_empty())
             .then(|| rhos.iter().filter(|&&r| r > 0.0).count() as f64 / rhos.len() as f64),
@@ -139,6 +173,26 @@ fn pooled(usable: &[&Labelled], intervals: &Intervals<'_>) -> (BinaryRanks, Figu
     };
     let draws = intervals.resamples.draws(usable.len(), |counts| pool.ranks(counts).rho());
     (ranks, figure.with_draws(draws, intervals.confidence))
+}
+
+/// Rho over traces, and how many there are.
+fn between(traces: &[Labelled], intervals: &Intervals<'_>) -> (usize, Figure) {
+    let mean = |values: &mut dyn Iterator<Item = f64>| {
+        let (sum, n) = values.fold((0.0, 0_u32), |(sum, n), x| (sum + x, n + 1));
+        (n > 0).then(|| sum / f64::from(n))
+    };
+    let levels: Vec<(f64, f64)> = traces
+        .iter()
+        .filter_map(|trace| {
+            let level = mean(&mut trace.signal().iter().map(|&x| f64::from(x)))?;
+            Some((level, mean(&mut trace.important().iter().map(|&one| f64::from(u8::from(one))))?))
+        })
+        .collect();
+    let (signal, share): (Vec<f64>, Vec<f64>) = levels.into_iter().unzip();
+    let rho = spearman(&signal, &share);
+    let interval = rho.map(|rho| fisher_interval(rho, signal.len() as u64, intervals.confidence, intervals.fisher));
+    let (ci_lo, ci_hi) = (interval.and_then(|ci| ci.lo), interval.and_then(|ci| ci.hi));
+    (signal.len(), Figure { rho, ci_lo, ci_hi, ..Figure::default() })
 }
 
 fn within(by_trace: &[Result<TraceRho, Undefined>], intervals: &Intervals<'_>) -> Figure {
@@ -174,7 +228,8 @@ mod tests {
     /// With 200 replicates under seed 1.
     fn correlate(traces: &[Labelled]) -> Correlation {
         let resamples = Resamples::new(1, 200);
-        let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
+        let (confidence, fisher) = (Confidence::P95, FisherMethod::Plain);
+        let intervals = Intervals { confidence, fisher, resamples: &resamples, n_surrogates: 19 };
         super::correlate(traces, &intervals)
     }
 
@@ -198,6 +253,9 @@ mod tests {
         assert_eq!(found.base_rate, Some(0.44));
         assert!(found.pooled.rho.expect("defined") > 0.4, "{:?}", found.pooled);
         assert_eq!((found.within.rho, found.within.auc), (Some(0.0), Some(0.5)));
+        // Shares 1/5, 1/5, 2/5, 3/5, 4/5 beside rising levels: one tie.
+        assert!((found.between.rho.expect("defined") - 9.5 / 95.0_f64.sqrt()).abs() < 1e-12);
+        assert_eq!((found.n_between, found.random_effects.expect("defined").k), (5, 5));
         let ci = &found.pooled;
         assert!(ci.ci_lo < ci.rho && ci.rho < ci.ci_hi);
     }

@@ -1,7 +1,9 @@
 //! What a study found: a column against the labels, and all columns of a problem set.
 
 use epikv_signals::Smoother;
+use epikv_stats::partial::partial_spearman;
 use epikv_stats::spearman;
+use epikv_stats::stratified::{position_bins, stratified_rho};
 use epikv_stats::trend::lag1_autocorrelation;
 
 use crate::correlate::Correlation;
@@ -40,18 +42,34 @@ pub struct TraceShape {
     pub rho_position: Option<f64>,
     /// Lag-1 autocorrelation; `None` where undefined.
     pub lag1: Option<f64>,
+    /// Rho with the label given the position; `None` below [`MIN_PARTIAL`] tokens.
+    pub rho_partial: Option<f64>,
+    /// Rho with the label within tenths of the trace; `None` where undefined.
+    pub rho_stratified: Option<f64>,
 }
+
+/// Tokens that a partial coefficient needs.
+const MIN_PARTIAL: usize = 8;
+
+/// Parts of a trace in which tokens are compared for the stratified coefficient.
+const STRATA: usize = 10;
 
 impl TraceShape {
     /// Of the labelled tokens of a trace, in order of positions.
     pub(crate) fn of(trace: &Labelled) -> Self {
         let values: Vec<f64> = trace.signal().iter().map(|&v| f64::from(v)).collect();
         let order: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
+        let label: Vec<f64> = trace.important().iter().map(|&one| f64::from(u8::from(one))).collect();
+        let is_long = values.len() >= MIN_PARTIAL;
+        let partial = if is_long { partial_spearman(&values, &label, &[&order]) } else { None };
+        let strata = position_bins(values.len(), STRATA);
         Self {
             n: values.len(),
             n_important: trace.important().iter().filter(|&&one| one).count(),
             rho_position: spearman(&values, &order),
             lag1: lag1_autocorrelation(&values),
+            rho_partial: partial.map(|p| p.r),
+            rho_stratified: if is_long { stratified_rho(&values, trace.important(), &strata) } else { None },
         }
     }
 }
@@ -67,8 +85,10 @@ pub struct Finding {
     pub layer: Option<usize>,
     /// How it was smoothed.
     pub smoother: Smoother,
-    /// The figures.
+    /// The figures over tokens.
     pub correlation: Correlation,
+    /// The figures over occluded windows; `None` without labels of windows.
+    pub windows: Option<Correlation>,
     /// One a trace, in the order of the problem set.
     pub shapes: Vec<TraceShape>,
 }

@@ -16,40 +16,56 @@
 //! let values = [(Some(0.1), false), (Some(0.3), false), (Some(0.7), true), (Some(0.9), true)];
 //! let traces = vec![Labelled::new(values); 5];
 //! let resamples = Resamples::new(0, 2000);
-//! let intervals = Intervals { confidence: Confidence::P95, fisher: FisherMethod::Plain, resamples: &resamples };
+//! let (confidence, fisher) = (Confidence::P95, FisherMethod::Plain);
+//! let intervals = Intervals { confidence, fisher, resamples: &resamples, n_surrogates: 99 };
 //! let found = correlate(&traces, &intervals);
 //! assert_eq!((found.n_tokens, found.n_eff), (20, 5));
 //! assert_eq!(found.pooled.auc, Some(1.0));
 //! ```
 
+mod agreement;
 mod bands;
 mod baseline;
 mod correlate;
+mod decision;
+mod decisions;
 mod error;
 pub mod figure;
 mod findings;
 mod join;
+mod notes;
+pub mod predictable;
+pub mod published;
 mod record;
 mod reference;
 mod report;
 mod resamples;
 pub mod rows;
+pub mod selection;
 #[cfg(test)]
 mod shared;
 mod study;
 mod summary;
+mod tested;
 mod trace_rho;
+mod windows;
 
+pub use agreement::{Agreement, agreements};
 pub use bands::{Band, BandMean};
 pub use baseline::Baseline;
 pub use correlate::{Correlation, Figure, Intervals, correlate};
+pub use decision::{Decisions, Limits, MAX_MEASURED, replay};
+pub use decisions::{AtBudget, decide};
 pub use error::{Error, Result};
 pub use findings::{DatasetFindings, Finding, Source, TraceShape};
 pub use join::{Labelled, Mask, join};
+pub use notes::notes;
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
 pub use reference::Reference;
 pub use report::markdown;
 pub use resamples::{Draws, Resamples};
 pub use study::{Sample, Settings, n_columns, study};
 pub use summary::{DatasetSummary, Summary, SummaryRow};
+pub use tested::Tested;
 pub use trace_rho::{MIN_TOKENS, TraceRho, Undefined};
+pub use windows::Windows;

@@ -1,7 +1,7 @@
 //! Published coefficients to draw beside our own: a CSV table with the columns `signal` and `spearman_rho`.
 //!
 //! Rows of the step norm are named `hs_l2_diff_lN`, with `_rolling64` (a mean) or `_ema09` behind where it was smoothed; `N`
-//! is a layer of the reference model. Other rows are passed over. The file comes from elsewhere: a row that cannot be
+//! is a layer of the reference model. Other rows are kept by their names alone. The file comes from elsewhere: a row that cannot be
 //! understood is an error that names its line and column.
 
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ pub struct Reference {
     /// Name of the file.
     pub name: String,
     rho: BTreeMap<(Smoother, usize), f64>,
+    /// Every row that has a coefficient, by its published name.
+    all: BTreeMap<String, f64>,
 }
 
 impl Reference {
@@ -52,12 +54,15 @@ impl Reference {
             at.ok_or_else(|| wrong(line, column, "a column of that name".to_owned(), &header.join(",")))
         };
         let (signal, rho) = (place("signal")?, place("spearman_rho")?);
-        let mut read = BTreeMap::new();
+        let (mut read, mut all) = (BTreeMap::new(), BTreeMap::new());
         for (line, text) in lines {
             let row = fields(text);
             if row.len() != header.len() {
                 let (expected, got) = (format!("{} fields", header.len()), format!("{} fields", row.len()));
                 return Err(wrong(line, "signal", expected, &got));
+            }
+            if let Some(value) = row[rho].parse::<f64>().ok().filter(|value| (-1.0..=1.0).contains(value)) {
+                all.insert(row[signal].clone(), value);
             }
             let Some((layer, smoother)) = row[signal].strip_prefix(PREFIX).map(|rest| {
                 let (layer, suffix) = rest.split_once('_').unwrap_or((rest, ""));
@@ -84,7 +89,17 @@ impl Reference {
             return Err(wrong(line, "signal", format!("rows named {PREFIX}N"), "none"));
         }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Ok(Self { name, rho: read })
+        Ok(Self { name, rho: read, all })
+    }
+
+    /// The published coefficient of a signal, by its published name.
+    pub fn rho(&self, signal: &str) -> Option<f64> {
+        self.all.get(signal).copied()
+    }
+
+    /// Published names that have a coefficient.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.keys().map(String::as_str)
     }
 
     /// Layers of the reference model with their coefficients under a smoother; empty where the table has none.

@@ -6,15 +6,27 @@ use crate::findings::Source;
 use crate::study::Settings;
 use crate::summary::{DatasetSummary, Summary, SummaryRow};
 
-const HEADER: [&str; 7] =
-    ["source", "signal", "smoothing", "layers", "pooled rho [trace bootstrap]", "within rho", "AUC"];
+/// Columns of the table.
+const N: usize = 9;
+
+const HEADER: [&str; N] = [
+    "source",
+    "signal",
+    "smoothing",
+    "layers",
+    "pooled rho [trace bootstrap]",
+    "within rho",
+    "z (p) of within",
+    "window rho",
+    "AUC",
+];
 
 /// All tables with the notes that belong to them.
 pub fn markdown(summary: &Summary, settings: &Settings) -> String {
     let mut text = String::new();
     for dataset in &summary.datasets {
         heading(&mut text, dataset);
-        let rows: Vec<[String; 7]> = dataset.rows.iter().map(cells).collect();
+        let rows: Vec<[String; N]> = dataset.rows.iter().map(cells).collect();
         table(&mut text, &rows);
         text.push('\n');
     }
@@ -39,6 +51,13 @@ pub fn markdown(summary: &Summary, settings: &Settings) -> String {
          that does no better says nothing about the model."
             .to_owned(),
         "Pooled rho mixes differences between traces with ranking inside them; rho within traces does not.".to_owned(),
+        format!(
+            "z: how far rho within traces (in Fisher's z) lies from its mean under the labels of other traces at matched \
+             relative position, in deviations of these ({} replicates); smoothing widens that spread. p is not corrected \
+             for the choice of a best layer: `p_maxt` and `q_bh` in the file are. Window rho has the mean of the signal over \
+             each occluded window against whether the answer flipped.",
+            settings.surrogates
+        ),
     ];
     for note in notes {
         let _ = writeln!(text, "- {note}");
@@ -58,28 +77,33 @@ fn heading(text: &mut String, dataset: &DatasetSummary) {
     );
 }
 
-fn cells(row: &SummaryRow) -> [String; 7] {
+fn cells(row: &SummaryRow) -> [String; N] {
     let source = if row.source == Source::None.name() { "baseline" } else { row.source };
     let rho = match (row.rho, row.boot) {
         (Some(rho), Some([lo, hi])) => format!("{rho:+.3} [{lo:+.3}, {hi:+.3}]"),
         (Some(rho), None) => format!("{rho:+.3} [-]"),
         (None, _) => "-".to_owned(),
     };
-    let within = row.within.map_or_else(|| "-".to_owned(), |rho| format!("{rho:+.3}"));
+    let signed = |rho: Option<f64>| rho.map_or_else(|| "-".to_owned(), |rho| format!("{rho:+.3}"));
+    let (within, window) = (signed(row.within), signed(row.window));
+    let z = match (row.z_null, row.p_cross) {
+        (Some(z), Some(p)) => format!("{z:+.1} ({p:.3})"),
+        _ => "-".to_owned(),
+    };
     let auc = row.auc.map_or_else(|| "-".to_owned(), |auc| format!("{auc:.3}"));
-    [source, row.signal, &row.smoothing, &row.what, &rho, &within, &auc].map(str::to_owned)
+    [source, row.signal, &row.smoothing, &row.what, &rho, &within, &z, &window, &auc].map(str::to_owned)
 }
 
 /// A Markdown table; `|` in a cell, which only a name from outside could hold, is escaped.
-fn table(text: &mut String, rows: &[[String; 7]]) {
-    let rows: Vec<[String; 7]> = rows.iter().map(|row| row.each_ref().map(|cell| cell.replace('|', "\\|"))).collect();
+fn table(text: &mut String, rows: &[[String; N]]) {
+    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| cell.replace('|', "\\|"))).collect();
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0).max(HEADER[at].len());
-    let mut line = |cells: [&str; 7]| {
-        let padded: Vec<String> = (0..7).map(|at| format!("{:<width$}", cells[at], width = width(at))).collect();
+    let mut line = |cells: [&str; N]| {
+        let padded: Vec<String> = (0..N).map(|at| format!("{:<width$}", cells[at], width = width(at))).collect();
         let _ = writeln!(text, "| {} |", padded.join(" | "));
     };
     line(HEADER);
-    line([0, 1, 2, 3, 4, 5, 6].map(width).map(|width| "-".repeat(width)).each_ref().map(String::as_str));
+    line(std::array::from_fn::<_, N, _>(|at| "-".repeat(width(at))).each_ref().map(String::as_str));
     for row in &rows {
         line(row.each_ref().map(String::as_str));
     }
@@ -100,13 +124,16 @@ mod tests {
             ci: None,
             within: None,
             within_boot: None,
+            window: None,
+            z_null: None,
+            p_cross: None,
             auc: Some(0.5),
         }
     }
 
     #[test]
     fn undefined_is_a_dash() {
-        assert_eq!(cells(&row(None, None))[4..], ["-", "-", "0.500"].map(str::to_owned));
+        assert_eq!(cells(&row(None, None))[4..], ["-", "-", "-", "-", "0.500"].map(str::to_owned));
         assert_eq!(cells(&row(Some(0.25), None))[4], "+0.250 [-]");
         assert_eq!(cells(&row(Some(-0.25), Some([-0.5, 0.125])))[4], "-0.250 [-0.500, +0.125]");
     }

@@ -31,6 +31,11 @@ impl Resamples {
         Self { seed, replicates, made: Mutex::new(BTreeMap::new()) }
     }
 
+    /// The seed of the draws.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The replicates of a statistic over `n` traces, and its values with one trace left out.
     ///
     /// `statistic` gets the multiplicity of each trace, `[n]`.

@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
-use epikv_schemas::{Correlations, CorrelationsByTrace, PerLayer, SignalsHs, SignalsKv};
+use epikv_schemas::{
+    Correlations, CorrelationsByTrace, PerLayer, SignalsAttn, SignalsHs, SignalsKv, SignalsScore, SignalsToken,
+};
 
-use crate::correlate::Figure;
-use crate::findings::{DatasetFindings, Finding};
+use epikv_stats::moments::mean;
+use epikv_stats::pool::clipped_z;
+use epikv_stats::{FisherMethod, fisher_interval};
+
+use crate::correlate::{Correlation, Figure};
+use crate::findings::{DatasetFindings, Finding, TraceShape};
 use crate::record::{Column, Recording};
 use crate::study::Settings;
 
@@ -14,49 +20,118 @@ const STUDENT_T: &str = "student-t";
 
 /// Rows of `correlations`.
 pub fn correlations(found: &[DatasetFindings], settings: &Settings) -> Vec<Correlations> {
-    let rows = |d: &DatasetFindings| d.findings.iter().flat_map(|f| both(&d.dataset, f, settings)).collect::<Vec<_>>();
+    let rows =
+        |d: &DatasetFindings| d.findings.iter().flat_map(|f| scopes(&d.dataset, f, settings)).collect::<Vec<_>>();
     found.iter().flat_map(rows).collect()
 }
 
-fn both(dataset: &str, finding: &Finding, settings: &Settings) -> [Correlations; 2] {
+/// The rows of a column: tokens, windows where there are labels of them, and traces.
+fn scopes(dataset: &str, finding: &Finding, settings: &Settings) -> Vec<Correlations> {
     let all = &finding.correlation;
-    let row = |scope: &str, method: &str, figure: &Figure| Correlations {
+    let row = |scope, of: &Correlation, figure| row(dataset, finding, settings, scope, of, figure);
+    let mut within = row("within", all, &all.within);
+    within.rho_partial_pos = mean_of_traces(finding, |shape| shape.rho_partial);
+    within.rho_stratified = mean_of_traces(finding, |shape| shape.rho_stratified);
+    let mut rows = vec![row("pooled", all, &all.pooled), within];
+    if let Some(windows) = &finding.windows {
+        rows.push(row("window_pooled", windows, &windows.pooled));
+        rows.push(row("window_within", windows, &windows.within));
+    }
+    let n = all.n_between as i32;
+    rows.push(Correlations {
+        n_tokens: i64::from(n),
+        n_eff: n,
+        excl_short: all.n_traces as i32 - n,
+        excl_constant_label: 0,
+        excl_constant_signal: 0,
+        excl_undefined: 0,
+        base_rate: None,
+        rho_cap: None,
+        ..row("between", all, &all.between)
+    });
+    rows
+}
+
+/// One row: what every scope has, and what the pooled or the within ones have besides.
+fn row(
+    dataset: &str,
+    finding: &Finding,
+    settings: &Settings,
+    scope: &str,
+    of: &Correlation,
+    figure: &Figure,
+) -> Correlations {
+    let is_within = scope.ends_with("within");
+    let n = if scope == "between" { of.n_between } else { of.n_eff };
+    let fisher = |method| {
+        let rho = figure.rho.filter(|_| !is_within)?;
+        let interval = fisher_interval(rho, n as u64, settings.confidence, method);
+        Some((interval.lo, interval.hi))
+    };
+    let bounds = |method| fisher(method).unwrap_or_default();
+    let (fisher_lo, fisher_hi) = bounds(FisherMethod::Plain);
+    let (fieller_lo, fieller_hi) = bounds(FisherMethod::Fieller);
+    let (bonett_wright_lo, bonett_wright_hi) = bounds(FisherMethod::BonettWright);
+    let random = of.random_effects.filter(|_| is_within);
+    Correlations {
         dataset: dataset.to_owned(),
         source: finding.source.name().to_owned(),
         signal: finding.signal.to_owned(),
         layer: finding.layer.map(|layer| layer as i16),
         smoothing: finding.smoother.name(settings.window),
         scope: scope.to_owned(),
-        n_tokens: all.n_tokens as i64,
-        n_traces_total: all.n_traces as i32,
-        n_eff: all.n_eff as i32,
-        excl_short: all.n_short as i32,
-        excl_constant_label: all.n_constant_label as i32,
-        excl_constant_signal: all.n_constant_signal as i32,
-        excl_undefined: all.n_undefined as i64,
-        base_rate: all.base_rate,
+        n_tokens: of.n_tokens as i64,
+        n_traces_total: of.n_traces as i32,
+        n_eff: of.n_eff as i32,
+        excl_short: of.n_short as i32,
+        excl_constant_label: of.n_constant_label as i32,
+        excl_constant_signal: of.n_constant_signal as i32,
+        excl_undefined: of.n_undefined as i64,
+        base_rate: of.base_rate,
         rho: figure.rho,
         auc: figure.auc,
         rank_biserial: figure.rank_biserial(),
-        ci_method: method.to_owned(),
+        ci_method: if is_within { STUDENT_T } else { settings.fisher.name() }.to_owned(),
         ci_level: settings.confidence.level(),
         ci_lo: figure.ci_lo,
         ci_hi: figure.ci_hi,
         boot_lo: figure.boot_lo,
         boot_hi: figure.boot_hi,
-        boot_n: figure.draws.n_defined() as i32,
-        rho_median_trace: None,
-        share_positive: None,
-        k_clipped: 0,
-    };
-    let pooled = row("pooled", settings.fisher.name(), &all.pooled);
-    let within = Correlations {
-        rho_median_trace: all.rho_median_trace,
-        share_positive: all.share_positive,
-        k_clipped: all.k_clipped as i32,
-        ..row("within", STUDENT_T, &all.within)
-    };
-    [pooled, within]
+        boot_n: figure.n_draws as i32,
+        rho_cap: of.base_rate.and_then(|p| largest_rho(p, of.n_tokens)),
+        fisher_lo,
+        fisher_hi,
+        fieller_lo,
+        fieller_hi,
+        bonett_wright_lo,
+        bonett_wright_hi,
+        rho_random: random.map(|r| r.rho),
+        random_lo: random.and_then(|r| r.lo),
+        random_hi: random.and_then(|r| r.hi),
+        rho_partial_pos: None,
+        rho_stratified: None,
+        p_cross: figure.tested.p_cross,
+        p_shift: figure.tested.p_shift,
+        null_sd: figure.tested.null_sd,
+        z_null: figure.tested.z_null,
+        p_maxt: figure.tested.p_maxt,
+        q_bh: figure.tested.q_bh,
+        rho_median_trace: of.rho_median_trace.filter(|_| is_within),
+        share_positive: of.share_positive.filter(|_| is_within),
+        k_clipped: if is_within { of.k_clipped as i32 } else { 0 },
+    }
+}
+
+/// The |rho| of a signal without ties that separates `n` tokens at base rate `p` perfectly: `sqrt(3 p (1-p) n^2/(n^2-1))`.
+fn largest_rho(p: f64, n: u64) -> Option<f64> {
+    let n = n as f64;
+    (n > 1.0 && p > 0.0 && p < 1.0).then(|| (3.0 * p * (1.0 - p) * n * n / (n * n - 1.0)).sqrt())
+}
+
+/// A coefficient of every trace, pooled in Fisher's z with equal weights; `None` if no trace has it.
+fn mean_of_traces(finding: &Finding, of: fn(&TraceShape) -> Option<f64>) -> Option<f64> {
+    let z: Vec<f64> = finding.shapes.iter().filter_map(of).map(|rho| clipped_z(rho).0).collect();
+    mean(&z).map(f64::tanh)
 }
 
 /// Rows of `correlations_by_trace`.
@@ -78,6 +153,8 @@ pub fn correlations_by_trace(found: &[DatasetFindings], window: usize) -> Vec<Co
                 auc: rho.ok().map(|t| t.auc),
                 rho_pos: shape.rho_position,
                 lag1: shape.lag1,
+                rho_partial_pos: shape.rho_partial,
+                rho_stratified: shape.rho_stratified,
                 reason: rho.err().map(|reason| reason.name().to_owned()),
             }));
         }
@@ -87,29 +164,174 @@ pub fn correlations_by_trace(found: &[DatasetFindings], window: usize) -> Vec<Co
 
 /// Rows of `signals_hs`; `None` if no such signal was recorded.
 pub fn signals_hs(recordings: &[&Recording]) -> Option<Vec<SignalsHs>> {
-    let mut rows = Vec::new();
-    for recording in recordings {
-        let [hs_l2] = families(recording, ["hs_l2"])?;
-        rows.extend(tokens(recording).zip(hs_l2).map(|((pos, token_id), hs_l2)| SignalsHs {
-            trace_id: recording.trace_id.clone(),
+    of_layers(recordings, ["hs_l2", "hs_cos", "hs_norm"], |trace_id, pos, token_id, [hs_l2, hs_cos, hs_norm]| {
+        SignalsHs { trace_id, pos, token_id, hs_l2, hs_cos, hs_norm }
+    })
+}
+
+/// Rows of `signals_kv`; `None` if no such signal was recorded.
+pub fn signals_kv(recordings: &[&Recording]) -> Option<Vec<SignalsKv>> {
+    const SIGNALS: [&str; 11] = [
+        "kv_key_var",
+        "kv_val_var",
+        "kv_key_norm",
+        "kv_key_var_prerope",
+        "kv_key_norm_prerope",
+        "kv_val_norm",
+        "kv_val_range",
+        "cross_head_var",
+        "lag_key",
+        "lag_val",
+        "key_diff",
+    ];
+    let late: Vec<Option<f32>> = recordings
+        .iter()
+        .flat_map(|recording| {
+            let column = of_model_column(recording, "lag_next");
+            (0..recording.token_ids.len()).map(move |at| column.and_then(|column| column.values[at]))
+        })
+        .collect();
+    let mut late = late.into_iter();
+    of_layers(recordings, SIGNALS, |trace_id, pos, token_id, values| {
+        let [
+            kv_key_var,
+            kv_val_var,
+            kv_key_norm,
+            kv_key_var_prerope,
+            kv_key_norm_prerope,
+            kv_val_norm,
+            kv_val_range,
+            cross_head_var,
+            lag_key,
+            lag_val,
+            key_diff,
+        ] = values;
+        SignalsKv {
+            trace_id,
             pos,
             token_id,
-            hs_l2,
+            kv_key_var,
+            kv_val_var,
+            kv_key_norm,
+            kv_key_var_prerope,
+            kv_key_norm_prerope,
+            kv_val_norm,
+            kv_val_range,
+            cross_head_var,
+            lag_key,
+            lag_val,
+            key_diff,
+            lag_next: late.next().flatten(),
+        }
+    })
+}
+
+/// Rows of `signals_token`; `None` if no such signal was recorded.
+pub fn signals_token(recordings: &[&Recording]) -> Option<Vec<SignalsToken>> {
+    of_model(recordings, ["surprisal", "entropy", "margin"], |trace_id, pos, token_id, values| {
+        let [surprisal, entropy, margin] = values;
+        SignalsToken { trace_id, pos, token_id, surprisal, entropy, margin }
+    })
+}
+
+/// Rows of `signals_attn`; `None` if no such signal was recorded.
+pub fn signals_attn(recordings: &[&Recording]) -> Option<Vec<SignalsAttn>> {
+    let mut rows = Vec::new();
+    for recording in recordings {
+        let received = ["h2o_attn", "h2o_attn_age64", "attn_last"].map(|signal| of_model_column(recording, signal));
+        let layers = families(recording, ["attn_entropy", "attn_distance"]);
+        if layers.is_none() && received.iter().all(Option::is_none) {
+            return None;
+        }
+        let layers = layers.unwrap_or_default();
+        for (pos, token_id) in tokens(recording) {
+            let at = pos as usize;
+            let of_layers = |family: &[PerLayer]| family.get(at).cloned().unwrap_or_else(no_layers);
+            let [h2o_attn, h2o_attn_age64, attn_last] = received.map(|column| column.and_then(|c| c.values[at]));
+            rows.push(SignalsAttn {
+                trace_id: recording.trace_id.clone(),
+                pos,
+                token_id,
+                attn_entropy: of_layers(&layers[0]),
+                attn_distance: of_layers(&layers[1]),
+                h2o_attn,
+                h2o_attn_age64,
+                attn_last,
+            });
+        }
+    }
+    Some(rows)
+}
+
+/// Rows of `signals_score`; `None` if no such signal was recorded.
+pub fn signals_score(recordings: &[&Recording]) -> Option<Vec<SignalsScore>> {
+    const SIGNALS: [&str; 9] =
+        ["epikv", "epikv_raw", "epikv_a", "epikv_b", "band_adaptive", "kv_key", "kv_val", "lag_kv_key", "lag_kv"];
+    of_model(recordings, SIGNALS, |trace_id, pos, token_id, values| {
+        let [epikv, epikv_raw, epikv_a, epikv_b, band_adaptive, kv_key, kv_val, lag_kv_key, lag_kv] = values;
+        SignalsScore {
+            trace_id,
+            pos,
+            token_id,
+            epikv,
+            epikv_raw,
+            epikv_a,
+            epikv_b,
+            band_adaptive,
+            kv_key,
+            kv_val,
+            lag_kv_key,
+            lag_kv,
+        }
+    })
+}
+
+/// Rows of a table whose signals have a value a layer.
+fn of_layers<R, const N: usize>(
+    recordings: &[&Recording],
+    signals: [&str; N],
+    mut row: impl FnMut(String, i32, i32, [PerLayer; N]) -> R,
+) -> Option<Vec<R>> {
+    let mut rows = Vec::new();
+    for recording in recordings {
+        let mut families = families(recording, signals)?.map(Vec::into_iter);
+        for (pos, token_id) in tokens(recording) {
+            let values = families.each_mut().map(Iterator::next);
+            let values = values.map(|value| value.unwrap_or_else(no_layers));
+            rows.push(row(recording.trace_id.clone(), pos, token_id, values));
+        }
+    }
+    Some(rows)
+}
+
+/// Rows of a table whose signals have one value a token.
+fn of_model<R, const N: usize>(
+    recordings: &[&Recording],
+    signals: [&str; N],
+    row: impl Fn(String, i32, i32, [Option<f32>; N]) -> R,
+) -> Option<Vec<R>> {
+    let mut rows = Vec::new();
+    for recording in recordings {
+        let columns = signals.map(|signal| of_model_column(recording, signal));
+        if columns.iter().all(Option::is_none) {
+            return None;
+        }
+        rows.extend(tokens(recording).enumerate().map(|(at, (pos, token_id))| {
+            let values = columns.map(|column| column.and_then(|column| column.values[at]));
+            row(recording.trace_id.clone(), pos, token_id, values)
         }));
     }
     Some(rows)
 }
 
-/// Rows of `signals_kv`; `None` if no such signal was recorded.
-pub fn signals_kv(recordings: &[&Recording]) -> Option<Vec<SignalsKv>> {
-    let mut rows = Vec::new();
-    for recording in recordings {
-        let [key, value] = families(recording, ["kv_key_var", "kv_val_var"])?;
-        rows.extend(tokens(recording).zip(key.into_iter().zip(value)).map(|((pos, token_id), (key, value))| {
-            SignalsKv { trace_id: recording.trace_id.clone(), pos, token_id, kv_key_var: key, kv_val_var: value }
-        }));
-    }
-    Some(rows)
+/// The column of a signal that has one value a token.
+fn of_model_column<'r>(recording: &'r Recording, signal: &str) -> Option<&'r Column> {
+    recording.columns.iter().find(|column| column.signal == signal && column.layer.is_none())
+}
+
+/// What stands for a signal that was not recorded.
+fn no_layers() -> PerLayer {
+    PerLayer::new(Arc::new([]), Vec::new())
 }
 
 fn tokens(recording: &Recording) -> impl Iterator<Item = (i32, i32)> + '_ {
@@ -134,6 +356,16 @@ fn families<const N: usize>(recording: &Recording, signals: [&str; N]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cap_is_what_perfect_separation_gives() {
+        let signal: Vec<f32> = (0..10_u8).map(f32::from).collect();
+        let important: Vec<bool> = (0..10).map(|i| i >= 7).collect();
+        let ranks = epikv_stats::BinaryRanks::from_f32(&signal, &important, &mut epikv_stats::RankScratch::default());
+        let rho = ranks.and_then(|r| r.rho()).expect("defined");
+        assert!((largest_rho(0.3, 10).expect("defined") - rho).abs() < 1e-14);
+        assert_eq!((largest_rho(0.0, 10), largest_rho(0.5, 1)), (None, None));
+    }
 
     #[test]
     fn a_family_that_was_not_recorded_has_no_columns() {

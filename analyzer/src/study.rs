@@ -9,13 +9,16 @@ use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
 use rayon::prelude::*;
 
+use crate::bands::BAND_SIGNAL;
 use crate::baseline::Baseline;
 use crate::correlate::{Intervals, correlate};
 use crate::error::Result;
 use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
-use crate::join::Mask;
+use crate::join::{Labelled, Mask};
 use crate::record::{Column, Recording, WindowFrom};
 use crate::resamples::Resamples;
+use crate::tested::{self, Tested};
+use crate::windows::Windows;
 
 /// A trace with its labels and what was recorded of it.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub struct Sample {
     pub random: Option<Recording>,
     /// The tokens that count.
     pub mask: Mask,
+    /// The occluded windows that count; `None` without labels of windows.
+    pub windows: Option<Windows>,
 }
 
 impl Sample {
@@ -42,7 +47,16 @@ impl Sample {
         labels: impl IntoIterator<Item = &'l epikv_schemas::LabelToken>,
     ) -> Result<Self> {
         let mask = Mask::new(&recording, labels)?;
-        Ok(Self { dataset: trace.dataset.clone(), recording, random, mask })
+        Ok(Self { dataset: trace.dataset.clone(), recording, random, mask, windows: None })
+    }
+
+    /// The same with the labels of its windows.
+    ///
+    /// # Errors
+    /// If they belong to another trace.
+    pub fn with_windows<'l>(self, labels: impl IntoIterator<Item = &'l epikv_schemas::LabelWindow>) -> Result<Self> {
+        let windows = Some(Windows::new(&self.recording, labels)?);
+        Ok(Self { windows, ..self })
     }
 }
 
@@ -61,7 +75,9 @@ pub struct Settings {
     pub fisher: FisherMethod,
     /// Replicates of the trace bootstrap.
     pub replicates: usize,
-    /// Seed of the trace bootstrap.
+    /// Replicates of the tests against labels of other traces and against shifted ones.
+    pub surrogates: usize,
+    /// Seed of the trace bootstrap and of the surrogates.
     pub seed: u64,
 }
 
@@ -88,11 +104,10 @@ pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) 
             done();
             finding
         });
-        Ok(DatasetFindings {
-            dataset: name.to_owned(),
-            trace_ids: own.iter().map(|sample| sample.recording.trace_id.clone()).collect(),
-            findings: findings.collect::<Result<_>>()?,
-        })
+        let mut findings = findings.collect::<Result<Vec<_>>>()?;
+        adjust(&mut findings);
+        let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
+        Ok(DatasetFindings { dataset: name.to_owned(), trace_ids, findings })
     };
     names.into_iter().map(of_dataset).collect()
 }
@@ -125,26 +140,57 @@ fn plan<'s>(samples: &[&'s Sample], smoothers: &[Smoother]) -> Vec<Planned<'s>> 
     planned
 }
 
+/// What holds over a family: all layers and smoothings of a signal from one source, in one unit and scope.
+fn adjust(findings: &mut [Finding]) {
+    for family in findings.chunk_by_mut(|a, b| (a.source, a.signal) == (b.source, b.signal)) {
+        let scopes: [fn(&mut Finding) -> Option<&mut Tested>; 4] = [
+            |f| Some(&mut f.correlation.pooled.tested),
+            |f| Some(&mut f.correlation.within.tested),
+            |f| f.windows.as_mut().map(|w| &mut w.pooled.tested),
+            |f| f.windows.as_mut().map(|w| &mut w.within.tested),
+        ];
+        for scope in scopes {
+            tested::adjust(&mut family.iter_mut().filter_map(scope).collect::<Vec<_>>());
+        }
+    }
+}
+
 fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
-    let (source, signal, layer, smoother, traces) = match column {
+    let Settings { confidence, fisher, surrogates, .. } = *settings;
+    let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
+    let (source, signal, layer, smoother, traces, windows) = match column {
         Planned::Recorded { source, columns, smoother } => {
             let of = |(sample, column): &(&Sample, &Column)| {
-                Ok(sample.mask.pair(&smooth(&column.values, sample.recording.n_prompt, *smoother, settings)?))
+                let values = smooth(&column.values, sample.recording.n_prompt, *smoother, settings)?;
+                let windows = sample.windows.as_ref().map(|windows| windows.pair(&values));
+                Ok((sample.mask.pair(&values), windows))
             };
-            let traces = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let paired = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) = paired.into_iter().unzip();
+            let windows = windows.into_iter().collect::<Option<Vec<_>>>();
             let first = columns.first().map(|(_, column)| *column);
-            (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces)
+            (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces, windows)
         }
-        Planned::Baseline(baseline) => (Source::None, baseline.name(), None, Smoother::Raw, baseline.columns(samples)),
+        Planned::Baseline(baseline) => {
+            (Source::None, baseline.name(), None, Smoother::Raw, baseline.columns(samples), None)
+        }
     };
-    let Settings { confidence, fisher, .. } = *settings;
-    let correlation = correlate(&traces, &Intervals { confidence, fisher, resamples });
+    let mut correlation = correlate(&traces, &intervals);
+    if signal != BAND_SIGNAL {
+        // Only the means over bands combine replicates.
+        correlation.forget_draws();
+    }
+    let windows = windows.map(|windows| {
+        let mut correlation = correlate(&windows, &intervals);
+        correlation.forget_draws();
+        correlation
+    });
     let shapes = traces.iter().map(TraceShape::of).collect();
-    Ok(Finding { source, signal, layer, smoother, correlation, shapes })
+    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes })
 }
 
 /// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
-fn smooth(
+pub(crate) fn smooth(
     values: &[Option<f32>],
     n_prompt: usize,
     smoother: Smoother,
@@ -176,6 +222,7 @@ mod tests {
             confidence: Confidence::P95,
             fisher: FisherMethod::Plain,
             replicates: 50,
+            surrogates: 19,
             seed: 0,
         }
     }
@@ -207,7 +254,8 @@ mod tests {
     fn every_signal_layer_and_smoothing_has_a_column_in_every_problem_set() {
         let samples = samples(7);
         let found = study(&samples, &settings(), &|| ()).expect("a window");
-        let (n_signals, n_smoothers) = (3 * 4 + 3, 4); // at four layers, and of the model
+        let n_signals = samples[0].recording.columns.len();
+        let n_smoothers = Smoother::ALL.len();
         assert_eq!(
             found.iter().map(|d| (d.dataset.as_str(), d.trace_ids.len())).collect::<Vec<_>>(),
             [("a", 3), ("b", 4)]
@@ -219,6 +267,9 @@ mod tests {
         assert_eq!((raw.correlation.n_traces, raw.correlation.n_eff, raw.shapes.len()), (4, 4, 4));
         let same = b.find(Source::RandomWeights, "hs_l2", Some(2), Smoother::Raw).expect("a column");
         assert_eq!(same.correlation, raw.correlation, "the same recording was given for both");
+        assert!(raw.windows.is_none(), "no labels of windows were given");
+        let tested = &raw.correlation.within.tested;
+        assert!(tested.p_cross.is_some() && tested.p_maxt >= tested.p_cross && tested.q_bh.is_some(), "{tested:?}");
         let position = b.find(Source::None, "position", None, Smoother::Raw).expect("a baseline");
         assert_eq!(position.shapes[0].rho_position, Some(1.0));
     }
@@ -229,7 +280,8 @@ mod tests {
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             let found = pool.install(|| study(&samples, &settings(), &|| ())).expect("a window");
-            let figures = |d: &DatasetFindings| d.findings.iter().map(|f| f.correlation.clone()).collect::<Vec<_>>();
+            let figures =
+                |d: &DatasetFindings| -> Vec<_> { d.findings.iter().map(|f| f.correlation.clone()).collect() };
             found.iter().map(figures).collect::<Vec<_>>()
         };
         assert_eq!(with(1), with(3));

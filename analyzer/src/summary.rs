@@ -1,9 +1,9 @@
 //! What a study says in a few rows: the best layers, both bands, the paper's two layers, and the baselines beside them.
 
-use epikv_signals::{REFERENCE_LAYERS, Smoother, map_layer};
+use epikv_signals::{REFERENCE_LAYERS, SignalRow, Smoother, find, map_layer};
 use serde::Serialize;
 
-use crate::bands::{Band, BandMean};
+use crate::bands::{BAND_SIGNAL, Band, BandMean};
 use crate::findings::{DatasetFindings, Finding, Source};
 use crate::study::Settings;
 
@@ -12,9 +12,6 @@ const PAPER_LAYERS: [usize; 2] = [10, 21];
 
 /// Smoothers whose bands and layers are shown, where they were asked for; without any of them, the first asked for.
 const SHOWN: [Smoother; 2] = [Smoother::Mean, Smoother::Z];
-
-/// The signal that the paper's bands are about.
-const BAND_SIGNAL: &str = "hs_l2";
 
 /// A row: one column of the study, or a mean over a band of them. Undefined parts are null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +34,12 @@ pub struct SummaryRow {
     pub within: Option<f64>,
     /// Its interval by the trace bootstrap; null for means.
     pub within_boot: Option<[f64; 2]>,
+    /// Pooled rho over occluded windows; null for means and without labels of windows.
+    pub window: Option<f64>,
+    /// Distance of rho within traces from what other traces' labels give, in deviations of these; null for means.
+    pub z_null: Option<f64>,
+    /// Its p-value.
+    pub p_cross: Option<f64>,
     /// Pooled AUC.
     pub auc: Option<f64>,
 }
@@ -121,8 +124,10 @@ fn best(found: &DatasetFindings, source: Source, signal: &str, settings: &Settin
     let own = found.findings.iter().filter(|f| f.source == source && f.signal == signal);
     let size = |f: &Finding| f.correlation.pooled.rho.map_or(-1.0, f64::abs);
     let best = own.reduce(|best, next| if size(next) > size(best) { next } else { best })?;
+    let has_layers = find(signal).is_ok_and(SignalRow::has_layers);
     let what = match best.layer {
         Some(layer) if best.correlation.pooled.rho.is_some() => format!("best, layer {layer}"),
+        None if best.correlation.pooled.rho.is_some() && has_layers => "best, mean of layers".to_owned(),
         _ => "-".to_owned(),
     };
     Some(row(best, what, settings))
@@ -151,6 +156,9 @@ fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, se
             ci: None,
             within: mean.within,
             within_boot: None,
+            window: None,
+            z_null: None,
+            p_cross: None,
             auc: mean.auc,
         };
         for (band, of) in bands.iter().zip([a, b]) {
@@ -182,6 +190,9 @@ fn row(finding: &Finding, what: String, settings: &Settings) -> SummaryRow {
         ci: pooled.ci_lo.zip(pooled.ci_hi).map(<[f64; 2]>::from),
         within: within.rho,
         within_boot: within.boot_lo.zip(within.boot_hi).map(<[f64; 2]>::from),
+        window: finding.windows.as_ref().and_then(|w| w.pooled.rho),
+        z_null: within.tested.z_null,
+        p_cross: within.tested.p_cross,
         auc: pooled.auc,
     }
 }

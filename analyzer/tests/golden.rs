@@ -46,7 +46,7 @@ fn samples(golden: &Value) -> Vec<Sample> {
             })
             .collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "made".to_owned(), recording, random: None, mask }
+        Sample { dataset: "made".to_owned(), recording, random: None, mask, windows: None }
     };
     list(&golden["traces"]).iter().enumerate().map(sample).collect()
 }
@@ -59,6 +59,7 @@ fn settings(golden: &Value) -> Settings {
         confidence: Confidence::P95,
         fisher: FisherMethod::Plain,
         replicates: 300,
+        surrogates: 0,
         seed: 4,
     }
 }

@@ -23,6 +23,10 @@ pub struct Certificate {
     pub n_steps: usize,
     /// Sum over steps of the tokens held after each.
     pub sum_held: usize,
+    /// Steps from the first eviction on.
+    pub n_steady: usize,
+    /// Sum over them of the tokens held after each.
+    pub sum_steady: usize,
     /// Steps after which tokens were evicted.
     pub n_evictions: usize,
     /// Tokens evicted from each kept set.
@@ -53,6 +57,11 @@ impl Certificate {
         (self.n_steps > 0).then(|| self.sum_held as f64 / self.n_steps as f64)
     }
 
+    /// Mean of the tokens held after each step from the first eviction on; `None` where nothing was evicted.
+    pub fn steady_held(&self) -> Option<f64> {
+        (self.n_steady > 0).then(|| self.sum_steady as f64 / self.n_steady as f64)
+    }
+
     /// Notes the state between a step and its eviction.
     pub(crate) fn before_eviction(&mut self, cache: &RowCache) {
         let held = largest_set(cache);
@@ -77,6 +86,10 @@ impl Certificate {
             self.max_after_eviction = self.max_after_eviction.max(held);
             self.n_evictions += 1;
             self.n_evicted += n_evicted;
+        }
+        if self.n_evictions > 0 {
+            self.n_steady += 1;
+            self.sum_steady += held;
         }
         if let Some(newest) = cache.last() {
             self.n_protected_lost += cache.sets().iter().map(|set| protected.n_missing(set, newest)).sum::<usize>();

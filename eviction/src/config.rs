@@ -1,6 +1,9 @@
 //! Settings of an eviction run: as typed, then checked.
 
+use std::collections::BTreeSet;
+
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
+use epikv_schemas::EvictionRun;
 use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
@@ -23,8 +26,12 @@ pub struct Settings {
     pub temperature: f32,
     /// Share of probability that sampling draws from.
     pub top_p: f32,
+    /// Samples of each problem, each with random numbers of its own.
+    pub samples: u32,
     /// Seed of everything random.
     pub seed: u64,
+    /// Only the problems whose index leaves the first number when divided by the second: a shard of several.
+    pub shard: Option<(usize, usize)>,
     /// Whether problems that a budget cannot hold are left out instead of ending the run.
     pub skip_infeasible: bool,
     /// How problems become prompts.
@@ -33,6 +40,10 @@ pub struct Settings {
     pub batch: usize,
     /// Threads of the run, for the record. Changes no result.
     pub threads: usize,
+    /// Attention kernel and instruction set, for the record.
+    pub kernel: String,
+    /// Processor and system, for the record.
+    pub machine: String,
 }
 
 impl Settings {
@@ -44,11 +55,15 @@ impl Settings {
             max_new: 1024,
             temperature: 0.0,
             top_p: 1.0,
+            samples: 1,
             seed: 0,
+            shard: None,
             skip_infeasible: false,
             prompt: PromptOptions::default(),
             batch: 8,
             threads: 1,
+            kernel: String::new(),
+            machine: String::new(),
         }
     }
 
@@ -74,30 +89,38 @@ impl Settings {
         all
     }
 
-    /// The keys of everything random in a problem's generations: the same under every policy.
-    pub(crate) fn stream(&self, problem: &str) -> RandomStream {
-        RandomStream { seed: self.seed, problem: stream_number(problem), sample: 0 }
+    /// The keys of everything random in a sample of a problem: the same under every policy.
+    pub(crate) fn stream(&self, problem: &str, sample: u32) -> RandomStream {
+        RandomStream { seed: self.seed, problem: stream_number(problem), sample }
     }
 
-    pub(crate) fn sampling(&self, problem: &str) -> Sampling {
+    pub(crate) fn sampling(&self, problem: &str, sample: u32) -> Sampling {
         if self.temperature == 0.0 {
             return Sampling::Greedy;
         }
-        Sampling::TopP { temperature: self.temperature, top_p: self.top_p, stream: self.stream(problem) }
+        Sampling::TopP { temperature: self.temperature, top_p: self.top_p, stream: self.stream(problem, sample) }
     }
 
-    /// What determines the results, for the record.
-    pub fn provenance(&self) -> Value {
+    /// Whether a problem, by its index, belongs to the shard.
+    pub(crate) fn is_of_shard(&self, index: usize) -> bool {
+        self.shard.is_none_or(|(own, of)| index % of.max(1) == own)
+    }
+
+    /// What determines the results and is the same for all of them, for the record. The policies, by name and
+    /// composition, and the budgets are those of the rows, in order, so that it does not matter how they came there.
+    pub fn provenance(&self, rows: &[EvictionRun]) -> Value {
+        let policies: BTreeSet<(&str, &str)> =
+            rows.iter().map(|row| (row.policy.as_str(), row.composition.as_str())).collect();
         let policies: Vec<Value> =
-            self.policies.iter().map(|p| json!({ "name": p.name, "composition": p.policy.to_string() })).collect();
+            policies.into_iter().map(|(name, parts)| json!({ "name": name, "composition": parts })).collect();
+        let budgets: BTreeSet<&str> = rows.iter().filter_map(|row| row.budget.as_deref()).collect();
         json!({
             "policies": policies,
-            "budgets": self.budgets.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "budgets": budgets,
             "max_new": self.max_new,
             "temperature": self.temperature,
             "top_p": self.top_p,
             "seed": self.seed,
-            "skip_infeasible": self.skip_infeasible,
             "grader_mode": epikv_tasks::trace::GRADER_MODE.name(),
             "prompt_style": self.prompt.style.name(),
             "system": self.prompt.system,

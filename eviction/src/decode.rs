@@ -15,14 +15,15 @@ use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
 use epikv_model::sampler::{RandomStream, Sampling};
 use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session, side_by_side};
-use epikv_model::taps::{ProbePlan, Taps};
+use epikv_model::taps::ProbePlan;
 use epikv_signals::Chunk;
 
 use crate::budget::Limits;
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
 use crate::evictor::Evictor;
-use crate::policy::Policy;
+use crate::policy::{Policy, Trigger};
+use crate::recorder::{Eviction, MOST_RECORDED, Recorder};
 use crate::scores::{Labels, Scores};
 
 /// What is generated.
@@ -65,21 +66,60 @@ pub struct Decoded {
     pub times: Times,
 }
 
-/// Elapsed time of one generation: its share, by tokens fed, of the steps that it took part in. Differs from run to run.
+/// Elapsed time of one generation. Of the forward passes it has its share, by tokens fed. Differs from run to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Steps that read the prompt.
+    /// Forward passes that read the prompt.
     pub prefill: Duration,
-    /// Steps that decoded.
+    /// Forward passes that decoded.
     pub decode: Duration,
-    /// Scoring and evicting.
-    pub evict: Duration,
+    /// Scoring.
+    pub score: Duration,
+    /// Choosing what goes.
+    pub select: Duration,
+    /// Freeing slots, gathering, rotating anew.
+    pub moves: Duration,
 }
 
 impl Times {
+    /// All forward passes.
+    pub fn forward(&self) -> Duration {
+        self.prefill + self.decode
+    }
+
     /// All of it.
     pub fn wall(&self) -> Duration {
-        self.prefill + self.decode + self.evict
+        self.forward() + self.score + self.select + self.moves
+    }
+}
+
+/// What is told of generations while they are under way, from any thread.
+pub trait Watch: Sync {
+    /// A generation, by the index of its job, has ended.
+    ///
+    /// # Errors
+    /// Ends the run.
+    fn done(&self, job: usize, decoded: Decoded) -> Result<()>;
+
+    /// Whether evictions are told.
+    fn wants_evictions(&self) -> bool {
+        false
+    }
+
+    /// Some evictions of a generation, part after part in the order in which they were made.
+    ///
+    /// # Errors
+    /// Ends the run.
+    fn evicted(&self, job: usize, part: usize, evictions: Vec<Eviction>) -> Result<()> {
+        let _ = (job, part, evictions);
+        Ok(())
+    }
+}
+
+impl<F: Fn(usize, Decoded) + Sync> Watch for F {
+    fn done(&self, job: usize, decoded: Decoded) -> Result<()> {
+        self(job, decoded);
+        Ok(())
     }
 }
 
@@ -90,7 +130,7 @@ impl Times {
 pub fn decode(decoder: &Decoder, policy: &Policy, limits: Limits, generation: &Generation<'_>) -> Result<Decoded> {
     let result = Mutex::new(None);
     let jobs = [(limits, generation.clone())];
-    decode_all(decoder, policy, &jobs, 1, &|_, decoded| {
+    decode_all(decoder, policy, &jobs, 1, &|_: usize, decoded: Decoded| {
         if let Ok(mut slot) = result.lock() {
             *slot = Some(decoded);
         }
@@ -99,18 +139,18 @@ pub fn decode(decoder: &Decoder, policy: &Policy, limits: Limits, generation: &G
     decoded.ok_or(Error::OtherPrompt { n_prompt: generation.prompt.len(), limits_for: limits.n_prompt() })
 }
 
-/// Generates for all jobs under a policy, up to `batch` in one pass; `done` gets each, by its index, as it ends.
+/// Generates for all jobs under a policy, up to `batch` in one pass; `watch` is told of each, by its index, as it ends.
 ///
 /// What a generation gives depends on its job alone, not on batch, order or threads.
 ///
 /// # Errors
-/// As [`decode`]; the generations that had ended by then were given to `done`.
+/// As [`decode`], or those of `watch`; the generations that had ended by then were given to it.
 pub fn decode_all(
     decoder: &Decoder,
     policy: &Policy,
     jobs: &[(Limits, Generation<'_>)],
     batch: usize,
-    done: &(dyn Fn(usize, Decoded) + Sync),
+    watch: &dyn Watch,
 ) -> Result<Ledger> {
     for (limits, generation) in jobs {
         if limits.n_prompt() != generation.prompt.len() {
@@ -122,7 +162,7 @@ pub fn decode_all(
     let next = AtomicUsize::new(0);
     let ledgers = side_by_side(decoder, jobs.len(), || {
         let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() };
-        worker.run(batch.max(1), done)
+        worker.run(batch.max(1), watch)
     });
     ledgers.into_iter().sum()
 }
@@ -143,19 +183,20 @@ struct UnderWay {
     evictor: Evictor,
     certificate: Certificate,
     n_prompt: usize,
-    /// Slots that are enough once the prompt has been read.
-    slots: usize,
+    /// Slots to go on with once the prompt has been read; taken then.
+    slots: Option<usize>,
+    recorder: Option<Recorder>,
     times: Times,
 }
 
 impl Worker<'_> {
-    fn run(mut self, rows: usize, done: &(dyn Fn(usize, Decoded) + Sync)) -> Result<Ledger> {
+    fn run(mut self, rows: usize, watch: &dyn Watch) -> Result<Ledger> {
         let mut session = Session::new(self.decoder);
         loop {
             while session.len() < rows {
                 let key = self.next.fetch_add(1, Ordering::Relaxed);
                 let Some((limits, generation)) = self.jobs.get(key) else { break };
-                self.add(&mut session, key, *limits, generation)?;
+                self.add(&mut session, key, *limits, generation, watch.wants_evictions())?;
             }
             if session.is_empty() {
                 return Ok(session.ledger());
@@ -168,13 +209,19 @@ impl Worker<'_> {
             for (row, &(key, n)) in step.fed.iter().enumerate() {
                 if let (Some(work), Some(cache)) = (self.under_way.get_mut(&key), session.cache_mut(key)) {
                     let share = elapsed.mul_f64(n as f64 / n_fed as f64);
-                    work.after_step(cache, &step.taps, row, first..first + n, share)?;
+                    work.after_step(self.decoder, cache, &Chunk::new(&step.taps, first..first + n).in_row(row), share)?;
+                    if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(MOST_RECORDED)) {
+                        watch.evicted(key, part, evictions)?;
+                    }
                 }
                 first += n;
             }
             for row in session.take_finished() {
-                if let Some(work) = self.under_way.remove(&row.key) {
-                    done(row.key, work.finish(row));
+                if let Some(mut work) = self.under_way.remove(&row.key) {
+                    if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(1)) {
+                        watch.evicted(row.key, part, evictions)?;
+                    }
+                    watch.done(row.key, work.finish(row))?;
                 }
             }
         }
@@ -186,16 +233,25 @@ impl Worker<'_> {
         key: usize,
         limits: Limits,
         generation: &Generation<'_>,
+        record: bool,
     ) -> Result<()> {
         let policy = self.policy;
         let n_prompt = generation.prompt.len();
         let longest = n_prompt.saturating_add(generation.max_new);
-        let slots = limits.tokens().saturating_add(policy.slack() + 1).min(longest);
-        let capacity = if policy.evicts() { Capacity::Fixed(slots.max(n_prompt)) } else { Capacity::Growing };
+        let slots = match policy.trigger {
+            Trigger::Never => None,
+            // What is generated after the one eviction stays, so storage grows from there.
+            Trigger::Prefill => Some(limits.tokens().saturating_add(1)),
+            trigger => Some(limits.tokens().saturating_add(trigger.slack() + 1).min(longest)),
+        };
+        let capacity = match slots {
+            Some(slots) if policy.trigger != Trigger::Prefill => Capacity::Fixed(slots.max(n_prompt)),
+            _ => Capacity::Growing,
+        };
         session.add(RowSpec {
             key,
             context: generation.prompt.to_vec(),
-            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation()),
+            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation())?,
             max_new: generation.max_new,
             stop_ids: generation.stop_ids.to_vec(),
             sampling: generation.sampling,
@@ -208,9 +264,10 @@ impl Worker<'_> {
             key,
             UnderWay {
                 evictor: Evictor::new(policy, limits, scores),
-                certificate: Certificate::new(budget, policy.slack()),
+                certificate: Certificate::new(budget, policy.trigger.slack()),
                 n_prompt,
-                slots: if policy.evicts() { slots } else { usize::MAX },
+                slots,
+                recorder: record.then(Recorder::default),
                 times: Times::default(),
             },
         );
@@ -222,28 +279,42 @@ impl UnderWay {
     /// Scores the tokens of a step, evicts, and notes what is held.
     fn after_step(
         &mut self,
+        decoder: &Decoder,
         cache: &mut RowCache,
-        taps: &Taps,
-        row: usize,
-        tokens: std::ops::Range<usize>,
+        chunk: &Chunk<'_>,
         share: Duration,
     ) -> Result<()> {
-        let started = Instant::now();
         let n_fed = cache.last().map_or(0, |pos| pos.0 as usize + 1);
         let (prompt, reading) = (n_fed <= self.n_prompt, n_fed < self.n_prompt);
-        self.certificate.before_eviction(cache);
-        self.evictor.push(&Chunk::new(taps, tokens).in_row(row), cache, prompt)?;
-        let n_evicted = if reading { 0 } else { self.evictor.evict(cache) };
-        if !reading && cache.sets()[0].capacity() > self.slots {
-            cache.compact(self.slots)?;
-        }
-        self.certificate.after_eviction(cache, self.evictor.protected(), n_evicted, reading);
-        self.times.evict += started.elapsed();
         if prompt {
             self.times.prefill += share;
         } else {
             self.times.decode += share;
         }
+        self.certificate.before_eviction(cache);
+        let started = Instant::now();
+        self.evictor.push(chunk, cache, prompt)?;
+        let scored = Instant::now();
+        let cut = if reading { None } else { self.evictor.select(cache)? };
+        let selected = Instant::now();
+        if let Some(cut) = &cut {
+            self.evictor.apply(cut, cache);
+        }
+        if !reading
+            && let Some(slots) = self.slots.take().map(|slots| slots.max(cache.len(0)))
+            && cache.sets()[0].capacity() > slots
+        {
+            cache.compact(slots)?;
+        }
+        decoder.renumber(cache)?;
+        self.times.score += scored - started;
+        self.times.select += selected - scored;
+        self.times.moves += selected.elapsed();
+        if let (Some(recorder), Some(cut)) = (&mut self.recorder, &cut) {
+            recorder.note(cut, cache);
+        }
+        let n_evicted = cut.map_or(0, |cut| cut.n);
+        self.certificate.after_eviction(cache, self.evictor.protected(), n_evicted, reading);
         Ok(())
     }
 

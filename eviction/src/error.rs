@@ -1,6 +1,9 @@
 //! What can go wrong between a policy's name and a generation under it.
 
+use std::path::PathBuf;
+
 use crate::budget::Budget;
+use crate::nearest::nearest;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -117,6 +120,35 @@ pub enum Error {
         /// That of the labels.
         got: String,
     },
+    /// A generation that the folder already has, made from something else.
+    #[error(
+        "{}: {problem} under {policy}{}, sample {sample}, was made with another model, prompt, limit or sampling",
+        folder.display(),
+        budget.as_ref().map_or(String::new(), |budget| format!(" at {budget}"))
+    )]
+    Conflict {
+        /// The folder of results.
+        folder: PathBuf,
+        /// The problem.
+        problem: String,
+        /// The policy.
+        policy: String,
+        /// The budget, where there is one.
+        budget: Option<String>,
+        /// Which sample.
+        sample: i32,
+    },
+    /// A folder that cannot be read or a file that cannot be removed.
+    #[error("{}", path.display())]
+    Folder {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A record file could not be read or written.
+    #[error(transparent)]
+    Files(Box<epikv_schemas::Error>),
     /// A count that does not fit its column.
     #[error("{what}: expected at most {}, got {got}", i32::MAX)]
     TooLarge {
@@ -136,6 +168,18 @@ pub enum Error {
     Tasks(Box<epikv_tasks::Error>),
 }
 
+/// The hint to a name that is not known.
+fn with_list(meant: Option<&str>) -> String {
+    let list = "`epikv policies` lists them all, with their parts";
+    meant.map_or(list.to_owned(), |meant| format!("did you mean {meant:?}? {list}"))
+}
+
+impl From<epikv_schemas::Error> for Error {
+    fn from(error: epikv_schemas::Error) -> Self {
+        Self::Files(Box::new(error))
+    }
+}
+
 impl From<epikv_tasks::Error> for Error {
     fn from(error: epikv_tasks::Error) -> Self {
         Self::Tasks(Box::new(error))
@@ -146,9 +190,15 @@ impl Error {
     /// What the reader can try.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownPolicy { .. } | Self::UnknownPart { .. } | Self::PartForm { .. } | Self::PartValue { .. } => {
-                Some("`epikv policies` lists them all, with their parts".to_owned())
+            Self::UnknownPolicy { given, known } => Some(with_list(nearest(given, known.iter().copied()))),
+            Self::UnknownPart { given, known, .. } => Some(with_list(nearest(given, known.iter().copied()))),
+            Self::PartValue { expected, got, .. } => {
+                // Only the name of `name(argument)` can be misspelt.
+                let name = |word: &'static str| word.split(['(', ':']).next().unwrap_or(word).trim();
+                let forms = expected.split([',', ' ']).map(name).filter(|word| word.len() > 2);
+                Some(with_list(nearest(got.split('(').next().unwrap_or(got), forms)))
             }
+            Self::PartForm { .. } => Some(with_list(None)),
             Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))
             }
@@ -160,6 +210,7 @@ impl Error {
                 "labels belong to the prompts, and so to the model and prompt flags, that they were made with"
                     .to_owned(),
             ),
+            Self::Conflict { .. } => Some("--fresh starts over, another --out keeps what is there".to_owned()),
             Self::Model(error) => error.hint(),
             Self::Signals(error) => error.hint(),
             Self::Tasks(error) => error.hint(),

@@ -7,8 +7,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use epikv_model::cache::{Pos, RowCache};
-use epikv_signals::{AttentionSum, Chunk};
+use epikv_model::cache::{Pos, RowCache, SlotMap};
+use epikv_signals::Chunk;
 use epikv_stats::{Ties, ordered_key, top_k};
 
 use crate::budget::Limits;
@@ -20,9 +20,9 @@ use crate::select::Protected;
 /// A policy with the state of one generation.
 #[derive(Debug)]
 pub(crate) struct Evictor {
-    /// Tokens that a layer holds before it evicts; `None` for never.
-    fires_at: Option<usize>,
+    trigger: Trigger,
     budget: usize,
+    n_prompt: usize,
     protected: Protected,
     pub(crate) scores: Scores,
     queue: Queue,
@@ -51,12 +51,9 @@ impl Queue {
 
 impl Evictor {
     pub(crate) fn new(policy: &Policy, limits: Limits, scores: Scores) -> Self {
-        let fires_at = match policy.trigger {
-            Trigger::Never => None,
-            Trigger::Over(over) => Some(limits.tokens().saturating_add(over.max(1))),
-        };
         let protected = Protected::new(limits);
-        Self { fires_at, budget: limits.tokens(), protected, scores, queue: Queue::default() }
+        let (budget, n_prompt) = (limits.tokens(), limits.n_prompt());
+        Self { trigger: policy.trigger, budget, n_prompt, protected, scores, queue: Queue::default() }
     }
 
     /// What it protects.
@@ -66,61 +63,128 @@ impl Evictor {
 
     /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
     pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
-        if self.fires_at.is_some() { self.scores.push(chunk, cache, prompt) } else { Ok(()) }
+        if self.trigger == Trigger::Never { Ok(()) } else { self.scores.push(chunk, cache, prompt) }
     }
 
-    /// Evicts from every kept set if so many tokens are held that the policy fires; returns how many from each.
-    pub(crate) fn evict(&mut self, cache: &mut RowCache) -> usize {
-        let Some((fires_at, newest)) = self.fires_at.zip(cache.last()) else { return 0 };
-        if cache.len(0) < fires_at {
-            return 0;
+    /// Chooses what every kept set loses, if the policy's trigger fires.
+    ///
+    /// # Errors
+    /// If the scores cannot be computed.
+    pub(crate) fn select(&mut self, cache: &RowCache) -> Result<Option<Cut>> {
+        let Some(newest) = cache.last() else { return Ok(None) };
+        let n_fed = (newest.0 as usize + 1).saturating_sub(self.n_prompt);
+        if !self.trigger.fires(cache.len(0), self.budget, n_fed) {
+            return Ok(None);
         }
         let over = cache.len(0) - self.budget;
-        match &mut self.scores {
+        let losses = match &mut self.scores {
             Scores::Frozen(scores) => {
                 self.queue.fill(scores, self.protected, newest);
-                for _ in 0..over {
-                    // Never empty: the budget holds what is protected.
-                    let Some(Reverse((_, pos))) = self.queue.heap.pop() else { break };
-                    for set in 0..cache.sets().len() {
-                        cache.remove(set, Pos(pos));
-                    }
-                }
+                // Never empty before that: the budget holds what is protected.
+                let popped = std::iter::from_fn(|| self.queue.heap.pop()).take(over);
+                let lost = popped.map(|Reverse((_, pos))| Lost { pos: Pos(pos), score: scores.at(Pos(pos)), place: 0 });
+                let lost = lost.collect();
+                let kept_score = self.queue.heap.peek().map(|Reverse((_, pos))| scores.at(Pos(*pos)));
+                vec![Loss { lost, kept_score }]
             }
             Scores::Live(sums) => {
-                for set in 0..cache.sets().len() {
-                    for place in lowest(sums, set, self.protected, over) {
-                        if let Some(pos) = cache.sets()[set].nth(place) {
-                            cache.remove(set, pos);
-                        }
-                        sums.remove(set, place);
-                    }
+                (0..cache.sets().len()).map(|set| self.protected.loss(&cache.sets()[set], sums.of(set), over)).collect()
+            }
+            Scores::Keys(score) => {
+                let all = score.of(cache)?;
+                cache.sets().iter().zip(&all).map(|(set, scores)| self.protected.loss(set, scores, over)).collect()
+            }
+        };
+        Ok(Some(Cut { losses, n: over, n_fed }))
+    }
+
+    /// Frees the slots of a cut. Moves no data.
+    pub(crate) fn apply(&mut self, cut: &Cut, cache: &mut RowCache) {
+        for set in 0..cache.sets().len() {
+            for lost in &cut.of(set).lost {
+                cache.remove(set, lost.pos);
+                if let Scores::Live(sums) = &mut self.scores {
+                    sums.remove(set, lost.place);
                 }
             }
         }
-        over
+    }
+
+    /// Chooses and frees; returns how many from each set.
+    #[cfg(test)]
+    pub(crate) fn evict(&mut self, cache: &mut RowCache) -> usize {
+        let Some(cut) = self.select(cache).expect("scores") else { return 0 };
+        self.apply(&cut, cache);
+        cut.n
     }
 }
 
-/// Places in a kept set of the `n` lowest sums that are not protected, descending; among equals the older.
-fn lowest(sums: &AttentionSum, set: usize, protected: Protected, n: usize) -> Vec<usize> {
-    let sums = sums.of(set);
+/// What all kept sets lose at once.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// By kept set, or one for all: by frozen scores every set loses the same.
+    losses: Vec<Loss>,
+    /// Tokens that each set loses.
+    pub(crate) n: usize,
+    /// Generated tokens fed so far.
+    pub(crate) n_fed: usize,
+}
+
+impl Cut {
+    /// What a set loses.
+    pub(crate) fn of(&self, set: usize) -> &Loss {
+        &self.losses[set.min(self.losses.len() - 1)]
+    }
+}
+
+/// What one kept set loses.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    /// With live scores in descending order of places.
+    pub(crate) lost: Vec<Lost>,
+    /// The lowest score among what stays unprotected.
+    pub(crate) kept_score: Option<f32>,
+}
+
+/// A token that does not stay.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lost {
+    pub(crate) pos: Pos,
+    pub(crate) score: f32,
+    /// Its place in the order of the set; 0 with frozen scores, which do not need it.
+    place: usize,
+}
+
+impl Protected {
+    /// What a set loses by the scores of the tokens that it holds, in order of positions.
+    fn loss(self, set: &SlotMap, scores: &[f32], n: usize) -> Loss {
+        let (places, kept_score) = lowest(scores, self, n);
+        let lost = |place: usize| Some(Lost { pos: set.nth(place)?, score: scores[place], place });
+        Loss { lost: places.into_iter().filter_map(lost).collect(), kept_score }
+    }
+}
+
+/// Places of the `n` lowest of a set's scores that are not protected, descending, with the lowest score that stays; among
+/// equals the older goes.
+fn lowest(scores: &[f32], protected: Protected, n: usize) -> (Vec<usize>, Option<f32>) {
     // All protected tokens are held, so they are the first and the last of the set.
-    let from = (protected.n_first as usize).min(sums.len());
-    let to = sums.len().saturating_sub(protected.recency as usize).max(from);
-    let candidates = &sums[from..to];
+    let from = (protected.n_first as usize).min(scores.len());
+    let to = scores.len().saturating_sub(protected.recency as usize).max(from);
+    let candidates = &scores[from..to];
     if n == 1 {
-        let mut least = 0;
-        for (i, sum) in candidates.iter().enumerate() {
-            if *sum < candidates[least] {
-                least = i;
-            }
+        // The usual case in one look: the least, and the least of the others.
+        let (mut least, mut next) = (0, None::<f32>);
+        for (i, &score) in candidates.iter().enumerate().skip(1) {
+            let beaten = if score < candidates[least] { std::mem::replace(&mut least, i) } else { i };
+            next = Some(next.map_or(candidates[beaten], |next| next.min(candidates[beaten])));
         }
-        return if candidates.is_empty() { Vec::new() } else { vec![from + least] };
+        return if candidates.is_empty() { (Vec::new(), None) } else { (vec![from + least], next) };
     }
     let stay = top_k(candidates, candidates.len().saturating_sub(n), Ties::Newer).unwrap_or_default();
+    let kept_score = stay.iter().map(|&i| candidates[i]).min_by(f32::total_cmp);
     let mut stay = stay.into_iter().rev().peekable();
-    (0..candidates.len()).rev().filter(|&i| stay.next_if_eq(&i).is_none()).take(n).map(|i| from + i).collect()
+    let places = (0..candidates.len()).rev().filter(|&i| stay.next_if_eq(&i).is_none()).take(n).map(|i| from + i);
+    (places.collect(), kept_score)
 }
 
 #[cfg(test)]

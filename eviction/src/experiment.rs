@@ -1,20 +1,23 @@
-//! The experiment: every problem under every policy and budget, with the generation without eviction first.
+//! The experiment: every problem under every policy, budget and sample, with the generation without eviction first.
 
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use epikv_model::Model;
 use epikv_model::session::Ledger;
-use epikv_schemas::{EvictionRun, EvictionTiming};
+use epikv_schemas::{EvictionRun, EvictionTiming, Record};
 use epikv_tasks::problem::Problem;
 use epikv_tasks::prompt::Prompt;
+use serde_json::{Value, json};
 
 use crate::budget::{Budget, Lengths, Limits};
+use crate::cells::{Cells, Finished, hash};
 use crate::config::Settings;
-use crate::decode::{Decoded, Generation, decode_all};
+use crate::decode::{Decoded, Generation, Watch, decode_all};
 use crate::error::{Error, Result};
 use crate::labels::LabelSet;
 use crate::parse::NamedPolicy;
+use crate::recorder::Eviction;
 use crate::rows::{Cell, Writer};
 use crate::score::Score;
 
@@ -27,7 +30,7 @@ pub enum Progress {
     Done,
 }
 
-/// Everything that came of an experiment.
+/// Everything that came of an experiment, and what its folder held before.
 #[derive(Debug, Default)]
 pub struct Runs {
     /// One row a generation, or a generation that could not be.
@@ -36,12 +39,10 @@ pub struct Runs {
     pub timings: Vec<EvictionTiming>,
     /// Problems that could not be run, with the reason. Infeasible ones are no failures: they were asked for.
     pub failures: Vec<String>,
-    /// Tokens that went through the model.
+    /// Tokens that went through the model this time.
     pub ledger: Ledger,
-    /// Elapsed time of each policy and budget. The times of its generations add up to more where threads share it.
-    pub elapsed: Vec<(String, Option<String>, Duration)>,
-    /// Names of the policies in the order in which they ran, and of the budgets.
-    pub order: (Vec<String>, Vec<String>),
+    /// Generations that were there already.
+    pub n_resumed: usize,
 }
 
 /// A problem with its prompt, or why it has none that can be run.
@@ -49,20 +50,22 @@ pub(crate) struct Prepared<'p> {
     pub(crate) problem: &'p Problem,
     pub(crate) prompt: Prompt,
     pub(crate) refused: Option<String>,
-    /// The generation without eviction.
-    pub(crate) full: Option<Decoded>,
+    /// The tokens generated without eviction, by sample.
+    full: BTreeMap<u32, Vec<u32>>,
 }
 
-/// Runs the experiment.
+/// Runs the experiment; `cells` keeps what is finished, so that it need not be done again.
 ///
 /// # Errors
 /// Before anything is decoded: a policy that does not fit the model or lacks its labels, labels of other prompts, a
-/// budget without room for some problems (unless they are to be skipped). While decoding: the model fails.
+/// budget without room for some problems (unless they are to be skipped). While decoding: the model fails, a cell cannot
+/// be kept, or one that is there was made from something else.
 pub fn evict(
     model: &Model,
     problems: &[Problem],
     labels: Option<&LabelSet>,
     settings: &Settings,
+    cells: Option<&Cells>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Runs> {
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
@@ -73,11 +76,10 @@ pub fn evict(
         }
     }
     let mut prepared = prepare(model, problems, settings)?;
-    let mut experiment = Experiment { model, settings, labels, progress, runs: Runs::default() };
+    let identity = model.provenance()?;
+    let mut experiment = Experiment { model, identity, settings, labels, cells, progress, runs: Runs::default() };
     let evicting: Vec<&NamedPolicy> = policies.iter().filter(|p| p.policy.evicts()).collect();
     let others: Vec<&NamedPolicy> = policies.iter().filter(|p| !p.policy.evicts()).collect();
-    experiment.runs.order =
-        (policies.iter().map(|p| p.name.clone()).collect(), budgets.iter().map(ToString::to_string).collect());
     for item in &prepared {
         if let Some(labels) = labels {
             labels.of_problem(&item.problem.id, &item.prompt.ids)?;
@@ -87,12 +89,13 @@ pub fn evict(
     for budget in budgets.iter().filter(|budget| !budget.needs_full()) {
         experiment.feasible(&prepared, &evicting, *budget)?;
     }
-    progress(Progress::Planned(prepared.len() * (others.len() + evicting.len() * budgets.len())));
+    let n_groups = others.len() + evicting.len() * budgets.len();
+    progress(Progress::Planned(prepared.len() * settings.samples as usize * n_groups));
     for policy in others {
-        let decoded = experiment.run(&prepared, policy, None, &vec![true; prepared.len()])?;
+        let generated = experiment.run(&prepared, policy, None, &BTreeMap::new())?;
         if policy.name == crate::registry::FULL {
-            for (item, decoded) in prepared.iter_mut().zip(decoded) {
-                item.full = decoded;
+            for ((place, sample), tokens) in generated {
+                prepared[place].full.insert(sample, tokens);
             }
         }
     }
@@ -103,38 +106,60 @@ pub fn evict(
             experiment.run(&prepared, policy, Some(*budget), feasible)?;
         }
     }
-    Ok(experiment.runs)
+    let mut runs = experiment.runs;
+    for other in cells.map(|cells| cells.others(&runs.rows)).unwrap_or_default() {
+        runs.rows.push(other.run);
+        runs.timings.extend(other.timing);
+    }
+    Ok(runs)
 }
 
 fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> Result<Vec<Prepared<'p>>> {
     let max_positions = model.decoder.config().max_positions;
-    let one = |problem: &'p Problem| {
+    let one = |(_, problem): (usize, &'p Problem)| {
         let prompt = Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), &settings.prompt)?;
         let n = prompt.ids.len();
         let refused = (n == 0 || n >= max_positions)
             .then(|| format!("{}: a prompt of {n} tokens, the model's context is {max_positions}", problem.id));
-        Ok(Prepared { problem, prompt, refused, full: None })
+        Ok(Prepared { problem, prompt, refused, full: BTreeMap::new() })
     };
-    problems.iter().map(one).collect()
+    problems.iter().enumerate().filter(|(index, _)| settings.is_of_shard(*index)).map(one).collect()
 }
+
+/// Which problem, by its place, and which sample.
+type Place = (usize, u32);
 
 struct Experiment<'a> {
     model: &'a Model,
+    /// What identifies the computation.
+    identity: Value,
     settings: &'a Settings,
     labels: Option<&'a LabelSet>,
+    cells: Option<&'a Cells>,
     progress: &'a (dyn Fn(Progress) + Sync),
     runs: Runs,
 }
 
 impl Experiment<'_> {
+    /// All problems with all samples.
+    fn places(&self, prepared: &[Prepared<'_>]) -> Vec<Place> {
+        (0..prepared.len()).flat_map(|place| (0..self.settings.samples).map(move |sample| (place, sample))).collect()
+    }
+
     /// Which problems a budget can hold under every policy: one that some policy cannot run is run under none, so that
     /// all are compared on the same problems.
-    fn feasible(&self, prepared: &[Prepared<'_>], policies: &[&NamedPolicy], budget: Budget) -> Result<Vec<bool>> {
-        let (mut all, mut worst, mut needed) = (Vec::new(), None, 0);
-        for item in prepared {
+    fn feasible(
+        &self,
+        prepared: &[Prepared<'_>],
+        policies: &[&NamedPolicy],
+        budget: Budget,
+    ) -> Result<BTreeMap<Place, bool>> {
+        let (mut all, mut worst, mut needed) = (BTreeMap::new(), None, 0);
+        for (place, sample) in self.places(prepared) {
+            let item = &prepared[place];
             let mut holds = true;
-            for policy in policies.iter().filter(|_| item.can_run(budget)) {
-                match budget.limits(item.lengths(), policy.policy.protect) {
+            for policy in policies.iter().filter(|_| item.can_run(budget, sample)) {
+                match budget.limits(item.lengths(sample), policy.policy.protect) {
                     Ok(_) => {}
                     Err(Error::Infeasible { smallest, .. }) => {
                         holds = false;
@@ -144,35 +169,39 @@ impl Experiment<'_> {
                     Err(error) => return Err(error),
                 }
             }
-            all.push(holds);
+            all.insert((place, sample), holds);
         }
         match worst {
-            Some((policy, problem)) if !self.settings.skip_infeasible => Err(Error::InfeasibleProblems {
-                budget,
-                policy,
-                n_infeasible: all.iter().filter(|holds| !**holds).count(),
-                n_problems: prepared.len(),
-                problem,
-                smallest: needed,
-            }),
+            Some((policy, problem)) if !self.settings.skip_infeasible => {
+                let short = all.iter().filter(|(_, holds)| !**holds).map(|((place, _), _)| *place);
+                Err(Error::InfeasibleProblems {
+                    budget,
+                    policy,
+                    n_infeasible: short.collect::<std::collections::BTreeSet<_>>().len(),
+                    n_problems: prepared.len(),
+                    problem,
+                    smallest: needed,
+                })
+            }
             _ => Ok(all),
         }
     }
 
-    /// All problems under one policy and budget: rows for all of them, and what was decoded.
+    /// All problems and samples under one policy and budget: rows for all of them, and the tokens that were generated.
     fn run(
         &mut self,
         prepared: &[Prepared<'_>],
         policy: &NamedPolicy,
         budget: Option<Budget>,
-        feasible: &[bool],
-    ) -> Result<Vec<Option<Decoded>>> {
+        feasible: &BTreeMap<Place, bool>,
+    ) -> Result<BTreeMap<Place, Vec<u32>>> {
+        let writer = Writer { model: self.model, settings: self.settings, policy };
         let stop_ids = self.model.stop_ids();
-        let (mut jobs, mut places, mut cells) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, item) in prepared.iter().enumerate() {
-            let tokens = budget.filter(|b| item.can_run(*b)).map(|b| b.tokens(item.lengths())).transpose()?;
-            cells.push(Cell { budget, tokens, refused: item.refused.clone(), infeasible: !feasible[place] });
-            let cell = &mut cells[place];
+        let (mut jobs, mut cells, mut finished) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, sample) in self.places(prepared) {
+            let item = &prepared[place];
+            let mut cell = self.cell(item, policy, budget, sample)?;
+            cell.infeasible = feasible.get(&(place, sample)) == Some(&false);
             let mut replayed = None;
             if policy.policy.score == Score::Labels && cell.refused.is_none() {
                 let labels = self.labels.map(|labels| labels.of_problem(&item.problem.id, &item.prompt.ids));
@@ -183,11 +212,20 @@ impl Experiment<'_> {
                     cell.refused = Some(missing);
                 }
             }
-            if cell.infeasible || cell.refused.is_some() || (budget.is_some() && tokens.is_none()) {
+            if cell.infeasible || cell.refused.is_some() || (budget.is_some() && cell.tokens.is_none()) {
+                let (run, failure) = writer.row(item, &cell, None)?;
+                finished.push(((place, sample), Finished { run, timing: None }, failure));
                 (self.progress)(Progress::Done);
                 continue;
             }
-            let limits = match tokens {
+            let key = (item.problem.id.clone(), policy.name.clone(), budget.map(|b| b.to_string()), sample as i32);
+            if let Some(found) = self.cells.map(|cells| cells.find(&key, &cell.hash)).transpose()?.flatten() {
+                finished.push(((place, sample), found.clone(), None));
+                self.runs.n_resumed += 1;
+                (self.progress)(Progress::Done);
+                continue;
+            }
+            let limits = match cell.tokens {
                 Some(tokens) => Limits::new(tokens, item.prompt.ids.len(), policy.policy.protect)?,
                 None => Limits::unlimited(item.prompt.ids.len()),
             };
@@ -195,43 +233,122 @@ impl Experiment<'_> {
                 prompt: &item.prompt.ids,
                 max_new: self.settings.max_new,
                 stop_ids: &stop_ids,
-                sampling: self.settings.sampling(&item.problem.id),
-                stream: self.settings.stream(&item.problem.id),
+                sampling: self.settings.sampling(&item.problem.id, sample),
+                stream: self.settings.stream(&item.problem.id, sample),
                 labels: replayed,
             };
             jobs.push((limits, generation));
-            places.push(place);
+            cells.push((place, cell));
         }
-        let decoded = Mutex::new(prepared.iter().map(|_| None).collect::<Vec<Option<Decoded>>>());
-        let done = |job: usize, one: Decoded| {
-            // Nothing panics while it holds the lock.
-            decoded.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[places[job]] = Some(one);
-            (self.progress)(Progress::Done);
+        let fresh = Mutex::default();
+        let keeper = Keeper {
+            writer: &writer,
+            prepared,
+            cells: &cells,
+            store: self.cells,
+            fresh: &fresh,
+            progress: self.progress,
         };
-        let started = Instant::now();
-        self.runs.ledger += decode_all(&self.model.decoder, &policy.policy, &jobs, self.settings.batch, &done)?;
-        let of = (policy.name.clone(), budget.map(|budget| budget.to_string()), started.elapsed());
-        self.runs.elapsed.push(of);
-        let decoded = decoded.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let writer = Writer { model: self.model, settings: self.settings, policy };
-        for ((item, cell), decoded) in prepared.iter().zip(&cells).zip(&decoded) {
-            let (row, failure) = writer.row(item, cell, decoded.as_ref())?;
-            self.runs.rows.push(row);
+        self.runs.ledger += decode_all(&self.model.decoder, &policy.policy, &jobs, self.settings.batch, &keeper)?;
+        finished.extend(fresh.into_inner().unwrap_or_else(PoisonError::into_inner));
+        // As they ended is as chance would have it.
+        finished.sort_by_key(|(place, ..)| *place);
+        let mut generated = BTreeMap::new();
+        for (place, Finished { run, timing }, failure) in finished {
+            let tokens = run.token_ids.iter().flatten().map(|&id| id as u32);
+            if run.token_ids.is_some() {
+                generated.insert(place, tokens.collect());
+            }
             self.runs.failures.extend(failure);
-            self.runs.timings.extend(decoded.as_ref().map(|decoded| writer.timing(item, cell, decoded)));
+            self.runs.rows.push(run);
+            self.runs.timings.extend(timing);
         }
-        Ok(decoded)
+        Ok(generated)
+    }
+
+    /// What is to be run, with the hash of everything that determines what comes of it.
+    fn cell(&self, item: &Prepared<'_>, policy: &NamedPolicy, budget: Option<Budget>, sample: u32) -> Result<Cell> {
+        let can_run = |budget: &Budget| item.can_run(*budget, sample);
+        let tokens = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
+        let labels = (policy.policy.score == Score::Labels)
+            .then(|| self.labels.and_then(|l| l.of_problem(&item.problem.id, &item.prompt.ids).ok().flatten()))
+            .flatten();
+        let settings = self.settings;
+        let of = json!({
+            "table": format!("{} {}", EvictionRun::TABLE.id(), env!("CARGO_PKG_VERSION")),
+            "model": self.identity,
+            "problem": item.problem.id,
+            "dataset": item.problem.dataset,
+            "gold": item.problem.gold,
+            "prompt": item.prompt.ids,
+            "policy": policy.name,
+            "composition": policy.policy.to_string(),
+            "labels": labels.map(|labels| labels.to_vec()),
+            "budget": budget.map(|budget| budget.to_string()),
+            "tokens": tokens,
+            "max_new": settings.max_new,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "seed": settings.seed,
+            "sample": sample,
+        });
+        Ok(Cell { hash: hash(&of), sample, budget, tokens, refused: item.refused.clone(), infeasible: false })
+    }
+}
+
+/// What has just ended: where it belongs, its rows, and what failed.
+type Ended = (Place, Finished, Option<String>);
+
+/// Makes the rows of generations as they end, and keeps them.
+struct Keeper<'a> {
+    writer: &'a Writer<'a>,
+    prepared: &'a [Prepared<'a>],
+    /// By job: the place of the problem, and the cell.
+    cells: &'a [(usize, Cell)],
+    store: Option<&'a Cells>,
+    fresh: &'a Mutex<Vec<Ended>>,
+    progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Watch for Keeper<'_> {
+    fn done(&self, job: usize, decoded: Decoded) -> Result<()> {
+        let (place, cell) = &self.cells[job];
+        let item = &self.prepared[*place];
+        let (run, failure) = self.writer.row(item, cell, Some(&decoded))?;
+        let finished = Finished { run, timing: Some(self.writer.timing(item, cell, &decoded)) };
+        if let Some(store) = self.store {
+            store.keep(&finished)?;
+        }
+        // Nothing panics while it holds the lock.
+        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        fresh.push(((*place, cell.sample), finished, failure));
+        (self.progress)(Progress::Done);
+        Ok(())
+    }
+
+    fn wants_evictions(&self) -> bool {
+        self.store.is_some_and(Cells::records_steps)
+    }
+
+    fn evicted(&self, job: usize, part: usize, evictions: Vec<Eviction>) -> Result<()> {
+        let (place, cell) = &self.cells[job];
+        let rows = self.writer.steps(&self.prepared[*place], cell, &evictions)?;
+        self.store.map_or(Ok(()), |store| store.steps(&cell.hash, part, &rows))
     }
 }
 
 impl Prepared<'_> {
     /// Whether the problem has a prompt that fits, and what a budget refers to.
-    fn can_run(&self, budget: Budget) -> bool {
-        self.refused.is_none() && (self.full.is_some() || !budget.needs_full())
+    fn can_run(&self, budget: Budget, sample: u32) -> bool {
+        self.refused.is_none() && (self.full.contains_key(&sample) || !budget.needs_full())
     }
 
-    fn lengths(&self) -> Lengths {
-        let n_generated = self.full.as_ref().map(|full| full.generated.len());
-        Lengths { n_prompt: self.prompt.ids.len(), n_generated }
+    /// The tokens generated without eviction.
+    pub(crate) fn full(&self, sample: u32) -> Option<&[u32]> {
+        self.full.get(&sample).map(Vec::as_slice)
+    }
+
+    fn lengths(&self, sample: u32) -> Lengths {
+        Lengths { n_prompt: self.prompt.ids.len(), n_generated: self.full(sample).map(<[u32]>::len) }
     }
 }

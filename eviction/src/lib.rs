@@ -6,7 +6,10 @@
 //! generates under a policy, evicting from the caches after each step, and gives a [`Certificate`] of what was really
 //! held. [`evict`] is the experiment: problems under policies and budgets, graded, with [`Summary`] and [`report`].
 //!
-//! Not here: the generation loop (`epikv_model::session`), scores (`epikv_signals`), how a cache frees slots, writing files.
+//! [`Cells`] keeps what is finished, so that a run that was killed goes on.
+//!
+//! Not here: the generation loop (`epikv_model::session`), scores (`epikv_signals`), how a cache frees slots, the tables of
+//! a finished run.
 //!
 //! ```
 //! use epikv_eviction::{Budget, Generation, Lengths, decode, find};
@@ -29,18 +32,24 @@
 //! ```
 
 mod budget;
+mod cells;
 mod certificate;
+mod comparison;
 mod config;
 mod decode;
 mod error;
 mod evictor;
 mod experiment;
 mod labels;
+mod nearest;
 mod outcome;
 #[cfg(test)]
 mod parity;
+#[cfg(test)]
+mod parity_kvpress;
 mod parse;
 mod policy;
+mod recorder;
 mod registry;
 pub mod report;
 mod rows;
@@ -50,16 +59,19 @@ mod select;
 mod summary;
 
 pub use budget::{Budget, Lengths, Limits};
+pub use cells::{Cells, Finished};
 pub use certificate::Certificate;
+pub use comparison::Paired;
 pub use config::{Settings, parse_policies};
-pub use decode::{Decoded, Generation, Times, decode, decode_all};
+pub use decode::{Decoded, Generation, Times, Watch, decode, decode_all};
 pub use error::{Error, Result};
 pub use experiment::{Progress, Runs, evict};
 pub use labels::LabelSet;
 pub use outcome::Outcome;
 pub use parse::{NamedPolicy, PARTS};
 pub use policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
-pub use registry::{FULL, POLICIES, PolicyRow, find};
+pub use recorder::Eviction;
+pub use registry::{FULL, POLICIES, PolicyRow, RANDOM, find};
 pub use score::{Bands, Score};
 pub use scores::Labels;
-pub use summary::{Group, Paired, Summary};
+pub use summary::{Comparisons, Group, Summary, Time};

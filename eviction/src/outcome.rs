@@ -8,15 +8,17 @@ use epikv_tasks::trace::FinishReason;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// The answer is that of the problem set.
-    Right,
+    Correct,
     /// It is another one.
     Wrong,
     /// The text ended by itself without an answer.
-    NoAnswer,
+    NoBox,
     /// The limit of new tokens, or of the context, came before an answer.
     Truncated,
     /// So it did, and the text went round in a circle.
     Loop,
+    /// There is no answer, and the end of the text is no text.
+    Garbage,
     /// Nothing was generated but the end.
     Empty,
     /// The grader could not say whether the answer is right.
@@ -31,13 +33,14 @@ pub enum Outcome {
 
 impl Outcome {
     /// Every outcome, in the order of tables.
-    pub const ALL: [Self; 10] = [
-        Self::Right,
+    pub const ALL: [Self; 11] = [
+        Self::Correct,
         Self::Wrong,
-        Self::NoAnswer,
-        Self::Truncated,
-        Self::Loop,
+        Self::NoBox,
         Self::Empty,
+        Self::Loop,
+        Self::Garbage,
+        Self::Truncated,
         Self::Unsure,
         Self::NoGold,
         Self::Infeasible,
@@ -47,11 +50,12 @@ impl Outcome {
     /// Name in files and tables.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Right => "right",
+            Self::Correct => "correct",
             Self::Wrong => "wrong",
-            Self::NoAnswer => "no_answer",
+            Self::NoBox => "no_box",
             Self::Truncated => "truncated",
             Self::Loop => "loop",
+            Self::Garbage => "garbage",
             Self::Empty => "empty",
             Self::Unsure => "unsure",
             Self::NoGold => "no_gold",
@@ -63,23 +67,25 @@ impl Outcome {
     /// Whether the answer is right; a missing answer is not. Undefined (`None`) where that cannot be said.
     pub fn correct(self) -> Option<bool> {
         match self {
-            Self::Right => Some(true),
-            Self::Wrong | Self::NoAnswer | Self::Truncated | Self::Loop | Self::Empty => Some(false),
+            Self::Correct => Some(true),
+            Self::Wrong | Self::NoBox | Self::Truncated | Self::Loop | Self::Garbage | Self::Empty => Some(false),
             Self::Unsure | Self::NoGold | Self::Infeasible | Self::Error => None,
         }
     }
 
-    /// The outcome of a generation that was graded as a trace; `generated` are its new tokens without the end.
-    pub(crate) fn of(trace: &Trace, finish: FinishReason, generated: &[u32]) -> Self {
+    /// The outcome of a generation that was graded as a trace; `generated` are its new tokens without the end, `text` what
+    /// they read.
+    pub(crate) fn of(trace: &Trace, finish: FinishReason, generated: &[u32], text: &str) -> Self {
         match (trace.gold.is_some(), trace.answer.is_some(), trace.correct) {
             (false, ..) => Self::NoGold,
-            (true, true, Some(true)) => Self::Right,
+            (true, true, Some(true)) => Self::Correct,
             (true, true, Some(false)) => Self::Wrong,
             (true, true, None) => Self::Unsure,
             (true, false, _) if generated.is_empty() => Self::Empty,
             (true, false, _) if finish.is_cut() && goes_round(generated) => Self::Loop,
+            (true, false, _) if is_garbage(text) => Self::Garbage,
             (true, false, _) if finish.is_cut() => Self::Truncated,
-            (true, false, _) => Self::NoAnswer,
+            (true, false, _) => Self::NoBox,
         }
     }
 }
@@ -100,6 +106,23 @@ fn goes_round(tokens: &[u32]) -> bool {
             tail.iter().zip(&tail[period..]).all(|(a, b)| a == b)
         }
     })
+}
+
+/// Whether a text ends in characters that are no text: more than 30 of the last 100 are not ASCII, or one of them makes up
+/// more than half of the last 200. So a text in Chinese counts too; the rule is meant for sets in English.
+///
+/// # References
+/// `VaSE` (arXiv 2606.03928), the failure classifier of its code.
+fn is_garbage(text: &str) -> bool {
+    let last = |n: usize| text.chars().rev().take(n);
+    if last(100).filter(|c| !c.is_ascii()).count() > 30 {
+        return true;
+    }
+    let mut counts = std::collections::BTreeMap::new();
+    for c in last(200) {
+        *counts.entry(c).or_insert(0_usize) += 1;
+    }
+    last(200).count() == 200 && counts.values().any(|&n| n > 100)
 }
 
 /// Why a generation ended, in the words of traces; `None` where its logits were not numbers.
@@ -127,6 +150,13 @@ mod tests {
         assert!(goes_round(&late));
         late.push(2000);
         assert!(!goes_round(&late), "it went on");
+    }
+
+    #[test]
+    fn garbage_is_no_text() {
+        assert!(!is_garbage("") && !is_garbage(&"so the sum is 3 + 4 = 7, and then ".repeat(9)));
+        assert!(is_garbage(&"\u{4e00}".repeat(31)) && !is_garbage(&"\u{4e00}".repeat(30)));
+        assert!(is_garbage(&"!".repeat(200)) && !is_garbage(&"!".repeat(100)));
     }
 
     #[test]

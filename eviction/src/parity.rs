@@ -136,7 +136,7 @@ fn replay(decoder: &Decoder, prompt: &[u32], run: &Value) {
     };
     let plan = (0..n_layers).fold(policy.score.plan(n_layers).expect("deep enough"), taps);
     let cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
-    let cache = cache.with_rotation(policy.position.rotation());
+    let cache = cache.with_rotation(policy.position.rotation()).expect("empty");
     let evictor = Evictor::new(&policy, limits, scores);
     let mut run_of = Loop { decoder, plan, cache, evictor, logits: Vec::new() };
     run_of.feed(prompt.to_vec(), true, |_| ());

@@ -26,12 +26,15 @@ pub struct NamedPolicy {
 
 /// The parts of a policy and the values that each may have.
 pub static PARTS: &[(&str, &str)] = &[
-    ("score", "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, h2o, h2o(decode), labels"),
+    (
+        "score",
+        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), labels",
+    ),
     ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
     ("select", "top-k"),
-    ("trigger", "never, each-step, every(N): at N tokens over the budget, back to the budget"),
+    ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill"),
     ("scope", "global, per-layer, per-head"),
-    ("position", "logical, rewound"),
+    ("position", "logical, rewound, compacted"),
 ];
 
 /// The names alone.
@@ -150,10 +153,17 @@ impl FromStr for Trigger {
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "never" => Ok(Self::Never),
-            "each-step" => Ok(Self::Over(1)),
+            "each" => Ok(Self::Each),
+            "prefill" => Ok(Self::Prefill),
             _ => {
-                let over = number(text, "every").filter(|n| (1..=1 << 20).contains(n));
-                over.map(Self::Over).ok_or_else(|| wrong("trigger", text))
+                let counted = |name| number(text, name).filter(|n| (1..=1 << 20).contains(n));
+                match (counted("every"), counted("buffer")) {
+                    // One trigger has one name.
+                    (Some(1), _) | (_, Some(1)) => Ok(Self::Each),
+                    (Some(steps), _) => Ok(Self::Every(steps)),
+                    (_, Some(tokens)) => Ok(Self::Buffer(tokens)),
+                    (None, None) => Err(wrong("trigger", text)),
+                }
             }
         }
     }
@@ -166,6 +176,7 @@ impl FromStr for PositionMode {
         match text {
             "logical" => Ok(Self::Logical),
             "rewound" => Ok(Self::Rewound),
+            "compacted" => Ok(Self::Compacted),
             _ => Err(wrong("position", text)),
         }
     }
@@ -188,7 +199,7 @@ mod tests {
         }
         let named = parse("h2o; trigger=every(64);protect=sinks(4)+recency(24)").expect("parts");
         assert_eq!(named.name, "h2o;protect=sinks(4)+recency(24);trigger=every(64)");
-        assert_eq!(named.policy.trigger, Trigger::Over(64));
+        assert_eq!(named.policy.trigger, Trigger::Every(64));
         assert_eq!(named.policy.protect, Protect { prompt: false, sinks: 4, recency: Recency::Tokens(24) });
         assert_eq!(parse(&named.name).expect("its own name").policy, named.policy);
         assert_eq!(parse("h2o;scope=per-head;trigger=every(1)").expect("nothing new").name, "h2o");
@@ -201,6 +212,23 @@ mod tests {
             assert_eq!(parse(&all).expect("all parts").policy, row.policy);
         }
         assert_eq!(PARTS.iter().map(|(name, _)| *name).collect::<Vec<_>>(), PART_NAMES);
+    }
+
+    #[test]
+    fn near_misses_are_told() {
+        for (text, meant) in [
+            ("epikv-rwa", "epikv-raw"),
+            ("H2O", "h2o"),
+            ("h2o;scpoe=global", "scope"),
+            ("h2o;score=epikw", "epikv"),
+            ("h2o;trigger=evry(3)", "every"),
+            ("h2o;position=logcal", "logical"),
+        ] {
+            let hint = parse(text).expect_err(text).hint().expect("a hint");
+            assert!(hint.starts_with(&format!("did you mean {meant:?}?")), "{text}: {hint}");
+        }
+        let hint = parse("h2o;score=zzzz").expect_err("nothing is near").hint().expect("a hint");
+        assert!(!hint.contains("did you mean"), "{hint}");
     }
 
     #[test]

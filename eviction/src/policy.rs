@@ -42,8 +42,14 @@ pub enum Select {
 pub enum Trigger {
     /// Never.
     Never,
-    /// After a step that leaves so many tokens more than the budget, back to the budget; with 1, after each such step.
-    Over(usize),
+    /// After each step that leaves more tokens than the budget.
+    Each,
+    /// After every so many generated tokens, if more than the budget is held.
+    Every(usize),
+    /// When so many tokens more than the budget are held, the buffer of `VaSE`: `K`, then up to `K + B`, then `K` again.
+    Buffer(usize),
+    /// Once, when the prompt has been read. What is generated later stays.
+    Prefill,
 }
 
 /// At which rotary position a new token stands after evictions.
@@ -55,6 +61,9 @@ pub enum PositionMode {
     /// At the number of tokens held, while kept keys are left as they are: every eviction turns new tokens back, so that
     /// kept keys seem to lie in their future. Only for reproducing runs that were made so.
     Rewound,
+    /// At the number of tokens held, with the kept keys moved up: the `i`-th token held stands at `i`, its key rotated
+    /// from one stored original.
+    Compacted,
 }
 
 /// A composition.
@@ -79,12 +88,28 @@ impl Policy {
     pub fn evicts(&self) -> bool {
         self.trigger != Trigger::Never
     }
+}
 
-    /// Tokens beyond the budget that it lets a layer hold between evictions.
-    pub(crate) fn slack(&self) -> usize {
-        match self.trigger {
-            Trigger::Never => 0,
-            Trigger::Over(over) => over.saturating_sub(1),
+impl Trigger {
+    /// Whether a layer that holds `held` tokens after `n_fed` generated ones evicts down to `budget`.
+    pub(crate) fn fires(self, held: usize, budget: usize, n_fed: usize) -> bool {
+        let over = held.saturating_sub(budget);
+        over > 0
+            && match self {
+                Self::Never => false,
+                Self::Each => true,
+                Self::Every(steps) => n_fed.is_multiple_of(steps.max(1)),
+                Self::Buffer(tokens) => over >= tokens,
+                Self::Prefill => n_fed == 0,
+            }
+    }
+
+    /// Tokens beyond the budget that it lets a layer hold after a step.
+    pub(crate) fn slack(self) -> usize {
+        match self {
+            Self::Never | Self::Each => 0,
+            Self::Every(tokens) | Self::Buffer(tokens) => tokens.saturating_sub(1),
+            Self::Prefill => usize::MAX,
         }
     }
 }
@@ -94,6 +119,7 @@ impl PositionMode {
         match self {
             Self::Logical => Rotation::Position,
             Self::Rewound => Rotation::Retained,
+            Self::Compacted => Rotation::Compacted,
         }
     }
 }
@@ -124,8 +150,10 @@ impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Never => f.write_str("never"),
-            Self::Over(1) => f.write_str("each-step"),
-            Self::Over(over) => write!(f, "every({over})"),
+            Self::Each => f.write_str("each"),
+            Self::Every(steps) => write!(f, "every({steps})"),
+            Self::Buffer(tokens) => write!(f, "buffer({tokens})"),
+            Self::Prefill => f.write_str("prefill"),
         }
     }
 }
@@ -135,6 +163,7 @@ impl fmt::Display for PositionMode {
         f.write_str(match self {
             Self::Logical => "logical",
             Self::Rewound => "rewound",
+            Self::Compacted => "compacted",
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The table of all policies. A new one is a row here, and a part of its own where it has something special.
 
 use epikv_model::cache::Scope;
-use epikv_signals::AttentionRows;
+use epikv_signals::{AttentionRows, KeyScore};
 
 use crate::error::{Error, Result};
 use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
@@ -28,13 +28,16 @@ const COMMON: Policy = Policy {
     score: Score::Recency,
     protect: USUAL,
     select: Select::TopK,
-    trigger: Trigger::Over(1),
+    trigger: Trigger::Each,
     scope: Scope::Global,
     position: PositionMode::Logical,
 };
 
 /// Name of the row that every other is compared with.
 pub const FULL: &str = "full";
+
+/// Name of the row that keeps a random sample.
+pub const RANDOM: &str = "random";
 
 /// All policies.
 pub static POLICIES: &[PolicyRow] = &[
@@ -58,7 +61,18 @@ pub static POLICIES: &[PolicyRow] = &[
         policy: Policy { protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget }, ..COMMON },
     },
     PolicyRow {
-        name: "random",
+        name: "streaming-llm",
+        doc: "Keeps the first 4 tokens and the newest, at positions counted inside the cache",
+        source: "StreamingLLM (arXiv 2309.17453), as published: 4 sinks, a window of K - 4, keys rotated by their place in \
+                 the cache",
+        policy: Policy {
+            protect: Protect { prompt: false, sinks: 4, recency: Recency::None },
+            position: PositionMode::Compacted,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: RANDOM,
         doc: "Keeps the prompt, the recent tokens and a uniform sample of those between them",
         source: "baseline",
         policy: Policy { score: Score::Random, ..COMMON },
@@ -75,6 +89,19 @@ pub static POLICIES: &[PolicyRow] = &[
         doc: "Keeps tokens around which keys vary most over their channels (rolling mean of 64)",
         source: "EpiKV (arXiv 2606.26472), `kv_key`",
         policy: Policy { score: Score::KvKey, ..COMMON },
+    },
+    PolicyRow {
+        name: "k-norm",
+        doc: "Keeps tokens whose keys are short, for each layer and KV head",
+        source: "K-norm (arXiv 2406.11430), score as kvpress `KnormPress`. Differs from there in: prompt and recent tokens are \
+                 protected, and it evicts after each step",
+        policy: Policy { score: Score::Keys(KeyScore::Norm), scope: Scope::PerHead, ..COMMON },
+    },
+    PolicyRow {
+        name: "key-diff",
+        doc: "Keeps tokens whose keys point away from the mean direction, for each layer and KV head",
+        source: "KeyDiff (arXiv 2504.15364), score as kvpress `KeyDiffPress`. Differs from there as k-norm does",
+        policy: Policy { score: Score::Keys(KeyScore::Difference), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "epikv",
@@ -124,7 +151,7 @@ mod tests {
     fn a_row_can_be_written_out() {
         assert_eq!(
             find("random").expect("a row").policy.to_string(),
-            "score=random;protect=prompt+recency;select=top-k;trigger=each-step;scope=global;position=logical"
+            "score=random;protect=prompt+recency;select=top-k;trigger=each;scope=global;position=logical"
         );
         assert!(find("full").expect("a row").policy.to_string().contains("trigger=never"));
         let sinks = find("streaming-llm-absolute").expect("a row").policy.to_string();

@@ -13,19 +13,30 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
     parts.push("## Accuracy and cost\n".to_owned());
     parts.push(accuracy(summary));
     parts.push(
-        "Right answers with the Wilson interval (95 %) over the problems that could be graded; a missing answer is not \
-         right. Seconds are elapsed ones; `kv` is what was held at most, a mean over \
-         problems; `evictions` counts steps after which tokens were evicted, over all problems; `certificate` counts \
+        "Right answers with a 95 % interval over the generations that could be graded (Wilson; clustered by problem \
+         where there are several samples); a missing answer is not right. `capped` counts generations that ended at a \
+         limit, `tokens/right` is all generated tokens for each right answer. `held` is the mean of the tokens that a layer \
+         held, `kv` what was held at most, a mean over problems; `evictions` counts steps after which tokens were evicted, over all problems; `certificate` counts \
          problems in which the budget was kept after every eviction and nothing protected was lost, measured on the cache.\n"
             .to_owned(),
     );
     let compared = comparison(summary);
     if !compared.is_empty() {
-        parts.push("## Against no eviction\n".to_owned());
+        parts.push("## Comparisons\n".to_owned());
         parts.push(compared);
         parts.push(
-            "Paired by problem: exact McNemar, mid-p beside it. No correction for the number of comparisons.\n"
+            "Paired by problem and sample: exact McNemar for one run a problem, an exact sign flip of the differences by \
+             problem for more. Contrasts declared with `--primary` are adjusted by Holm; all others are exploratory and \
+             adjusted by Benjamini and Hochberg.\n"
                 .to_owned(),
+        );
+    }
+    let times = times(summary);
+    if !times.is_empty() {
+        parts.push("## Time\n".to_owned());
+        parts.push(times);
+        parts.push(
+            "Summed over generations; several that run at once add up to more than the elapsed time.\n".to_owned(),
         );
     }
     parts.push("## Outcomes\n".to_owned());
@@ -50,8 +61,9 @@ pub fn accuracy(summary: &Summary) -> String {
             group.accuracy.map_or(UNDEFINED.to_owned(), percent),
             interval.map_or(UNDEFINED.to_owned(), |(lo, hi)| format!("{}..{}", percent(lo), percent(hi))),
             number(group.mean_new_tokens, 1),
-            format!("{:.2}", group.wall_s),
-            number(group.tokens_per_s, 0),
+            format!("{}/{}", group.n_capped, group.n_decoded),
+            number(group.tokens_per_right, 0),
+            number(group.mean_held, 1),
             group.mean_peak_kv_bytes.map_or(UNDEFINED.to_owned(), bytes),
             group.n_evictions.to_string(),
             format!("{}/{}", group.n_certificate, group.n_decoded),
@@ -66,40 +78,58 @@ pub fn accuracy(summary: &Summary) -> String {
         "%",
         "95 %",
         "tokens",
-        "s",
-        "tok/s",
+        "capped",
+        "tokens/right",
+        "held",
         "kv",
         "evictions",
         "certificate",
         "protect",
         "needs attention",
     ];
-    table(&heads, &summary.groups.iter().map(row).collect::<Vec<_>>(), &[2, 3, 4, 5, 6, 7, 8, 9, 10])
+    table(&heads, &summary.groups.iter().map(row).collect::<Vec<_>>(), &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
 }
 
-/// Each policy and budget against no eviction; empty where nothing was compared.
-pub fn comparison(summary: &Summary) -> String {
+/// Seconds by what they were spent on; empty where there are none that can be compared.
+fn times(summary: &Summary) -> String {
     let row = |group: &Group| {
-        let paired = group.versus_full.as_ref()?;
-        Some(vec![
-            group.policy.clone(),
-            budget(group),
-            paired.n_pairs.to_string(),
-            paired.only_full.to_string(),
-            paired.only_policy.to_string(),
-            format!("{:.4}", paired.p_exact),
-            format!("{:.4}", paired.p_mid),
-            format!("{}/{}", group.n_changed, group.n_decoded),
-            paired.verdict.clone(),
-        ])
+        let time = group.time.as_ref()?;
+        let seconds = [time.wall_s, time.forward_s, time.score_s, time.select_s, time.move_s];
+        let name = [group.policy.clone(), budget(group), number(Some(time.tokens_per_s), 0)];
+        Some(name.into_iter().chain(seconds.map(|s| format!("{s:.3}"))).collect())
     };
     let rows: Vec<Vec<String>> = summary.groups.iter().filter_map(row).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let heads =
-        ["policy", "budget", "pairs", "only full", "only policy", "p exact", "p mid", "other tokens", "verdict"];
+    let heads = ["policy", "budget", "tok/s", "s", "forward", "score", "select", "move"];
     table(&heads, &rows, &[2, 3, 4, 5, 6, 7])
+}
+
+/// Each policy and budget against others; empty where nothing was compared.
+pub fn comparison(summary: &Summary) -> String {
+    let rows = summary.groups.iter().flat_map(|group| {
+        group.versus.iter().map(|paired| {
+            vec![
+                group.policy.clone(),
+                budget(group),
+                paired.against.clone(),
+                paired.n_pairs.to_string(),
+                paired.wins.to_string(),
+                paired.losses.to_string(),
+                format!("{:.4}", paired.p),
+                format!("{:.4}", paired.p_adjusted),
+                if paired.primary { "primary" } else { "exploratory" }.to_owned(),
+                paired.verdict.clone(),
+            ]
+        })
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heads = ["policy", "budget", "against", "pairs", "wins", "losses", "p", "p adjusted", "declared", "verdict"];
+    table(&heads, &rows, &[3, 4, 5, 6, 7])
 }
 
 /// How often each outcome occurred, with the outcomes that occurred at all as columns.
@@ -121,6 +151,11 @@ fn outcomes(summary: &Summary) -> String {
 /// What a reader of the tables must know.
 pub fn notes(summary: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
+    if !summary.times_comparable {
+        notes.push(
+            "times are of several machines, kernels, batches or numbers of threads and are not compared".to_owned(),
+        );
+    }
     for group in &summary.groups {
         let name = format!("{} at {}", group.policy, budget(group));
         if group.budget.is_some() && group.n_decoded > 0 && group.n_evictions == 0 {

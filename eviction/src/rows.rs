@@ -2,7 +2,7 @@
 
 use epikv_model::Model;
 use epikv_model::session::Finish;
-use epikv_schemas::{EvictionRun, EvictionTiming};
+use epikv_schemas::{EvictionRun, EvictionStep, EvictionTiming};
 use epikv_tasks::trace::{Generation, Sampling, build_trace};
 
 use crate::budget::Budget;
@@ -12,9 +12,13 @@ use crate::error::{Error, Result};
 use crate::experiment::Prepared;
 use crate::outcome::{Outcome, finish_reason};
 use crate::parse::NamedPolicy;
+use crate::recorder::Eviction;
 
 /// A problem under a policy and a budget, before it is decoded.
 pub(crate) struct Cell {
+    /// Hash of what determines the row.
+    pub(crate) hash: String,
+    pub(crate) sample: u32,
     pub(crate) budget: Option<Budget>,
     /// The budget in tokens.
     pub(crate) tokens: Option<usize>,
@@ -48,7 +52,7 @@ impl Writer<'_> {
         decoded: Option<&Decoded>,
     ) -> Result<(EvictionRun, Option<String>)> {
         let graded = match decoded {
-            Some(decoded) => self.grade(item, decoded)?,
+            Some(decoded) => self.grade(item, cell, decoded)?,
             None if cell.infeasible => Graded { outcome: Outcome::Infeasible, answer: None, finish: None, error: None },
             None => {
                 let error = cell.refused.clone().or_else(|| Some("the generation without eviction failed".to_owned()));
@@ -70,7 +74,8 @@ impl Writer<'_> {
             problem_id: item.problem.id.clone(),
             policy: self.policy.name.clone(),
             budget: cell.budget.map(|budget| budget.to_string()),
-            sample: 0,
+            sample: sample(cell)?,
+            cell: cell.hash.clone(),
             dataset: item.problem.dataset.clone(),
             composition: self.policy.policy.to_string(),
             layers: layers.map(|[a, b]| format!("{a}+{b}")),
@@ -85,9 +90,10 @@ impl Writer<'_> {
             n_prompt: column("n_prompt", item.prompt.ids.len())?,
             n_new: decoded.map(|decoded| column("n_new", decoded.generated.len())).transpose()?,
             token_ids: decoded.map(ids).transpose()?,
-            first_difference: first_difference(item, decoded),
+            first_difference: first_difference(item, cell, decoded),
             min_margin: decoded.and_then(|decoded| decoded.margins.iter().copied().reduce(f32::min)),
             held_last: size(|c| c.last_held, "held_last")?,
+            held_steady: certificate.as_ref().and_then(crate::certificate::Certificate::steady_held),
             held_mean: certificate.as_ref().and_then(crate::certificate::Certificate::mean_held),
             held_max: size(|c| c.max_held, "held_max")?,
             held_peak: size(|c| c.peak_held, "held_peak")?,
@@ -110,25 +116,50 @@ impl Writer<'_> {
             problem_id: item.problem.id.clone(),
             policy: self.policy.name.clone(),
             budget: cell.budget.map(|budget| budget.to_string()),
-            sample: 0,
+            sample: i32::try_from(cell.sample).unwrap_or(i32::MAX),
             wall_s: decoded.times.wall().as_secs_f64(),
             prefill_s: decoded.times.prefill.as_secs_f64(),
-            decode_s: decoded.times.decode.as_secs_f64(),
-            evict_s: decoded.times.evict.as_secs_f64(),
+            forward_s: decoded.times.forward().as_secs_f64(),
+            score_s: decoded.times.score.as_secs_f64(),
+            select_s: decoded.times.select.as_secs_f64(),
+            move_s: decoded.times.moves.as_secs_f64(),
             batch: i32::try_from(self.settings.batch).unwrap_or(i32::MAX),
             threads: i32::try_from(self.settings.threads).unwrap_or(i32::MAX),
+            kernel: self.settings.kernel.clone(),
+            machine: self.settings.machine.clone(),
         }
     }
 
+    /// The rows of some evictions of a cell.
+    pub(crate) fn steps(&self, item: &Prepared<'_>, cell: &Cell, evictions: &[Eviction]) -> Result<Vec<EvictionStep>> {
+        let row = |one: &Eviction| {
+            let number = |what, value: Option<usize>| value.map(|value| column(what, value)).transpose();
+            Ok(EvictionStep {
+                problem_id: item.problem.id.clone(),
+                policy: self.policy.name.clone(),
+                budget: cell.budget.map(|budget| budget.to_string()),
+                sample: sample(cell)?,
+                step: column("step", one.step)?,
+                layer: number("layer", one.layer)?,
+                head: number("head", one.head)?,
+                pos: column("pos", one.pos.0 as usize)?,
+                score: one.score,
+                kept_score: one.kept_score,
+                reason: one.reason().to_owned(),
+            })
+        };
+        evictions.iter().map(row).collect()
+    }
+
     /// Grades a generation as a trace is graded.
-    fn grade(&self, item: &Prepared<'_>, decoded: &Decoded) -> Result<Graded> {
+    fn grade(&self, item: &Prepared<'_>, cell: &Cell, decoded: &Decoded) -> Result<Graded> {
         let Some(finish) = finish_reason(decoded.finish) else {
             let error = Some("the model's logits are not numbers".to_owned());
             return Ok(Graded { outcome: Outcome::Error, answer: None, finish: None, error });
         };
         let token_ids = [item.prompt.ids.as_slice(), &decoded.generated].concat();
         let sampling = Sampling {
-            sample: 0,
+            sample: cell.sample,
             seed: self.settings.seed,
             temperature: self.settings.temperature,
             top_p: self.settings.top_p,
@@ -145,16 +176,20 @@ impl Writer<'_> {
             Finish::Eos => &decoded.generated[..decoded.generated.len().saturating_sub(1)],
             _ => &decoded.generated[..],
         };
-        let outcome = Outcome::of(&trace, finish, content);
+        let outcome = Outcome::of(&trace, finish, content, &trace.text);
         Ok(Graded { outcome, answer: trace.answer, finish: Some(finish.name()), error: None })
     }
 }
 
 /// Where a generation first differs from the one without eviction.
-fn first_difference(item: &Prepared<'_>, decoded: Option<&Decoded>) -> Option<i32> {
-    let (full, own) = (&item.full.as_ref()?.generated, &decoded?.generated);
+fn first_difference(item: &Prepared<'_>, cell: &Cell, decoded: Option<&Decoded>) -> Option<i32> {
+    let (full, own) = (item.full(cell.sample)?, &decoded?.generated);
     let common = full.iter().zip(own).take_while(|(a, b)| a == b).count();
     (common < full.len().max(own.len())).then_some(common as i32)
+}
+
+fn sample(cell: &Cell) -> Result<i32> {
+    column("sample", cell.sample as usize)
 }
 
 fn column(what: &'static str, value: usize) -> Result<i32> {

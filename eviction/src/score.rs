@@ -8,6 +8,7 @@
 //! | `epikv-raw` | the same with rolling means | frozen |
 //! | `kv-key` | [`KvKey`]: rolling mean of the key's variance over channels | frozen |
 //! | `labels` | share of the windows over `p` that flipped the answer; 1 where there is no label | frozen |
+//! | `k-norm`, `key-diff` | [`KeyScore`]: minus the key's length, or its cosine with the mean direction | live |
 //! | `h2o` | [`AttentionSum`]: attention received since the start, `h2o(decode)` since the prompt's end | live |
 //!
 //! A frozen score is given once, when the token is fed. Signals score generated tokens only: a prompt token that is not
@@ -19,7 +20,7 @@ use std::str::FromStr;
 use epikv_model::cache::Pos;
 use epikv_model::sampler::RandomStream;
 use epikv_model::taps::ProbePlan;
-use epikv_signals::{AttentionRows, AttentionSum, Epikv, KvKey, Signal};
+use epikv_signals::{AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, Signal};
 
 use crate::error::{Error, Result};
 
@@ -38,6 +39,8 @@ pub enum Score {
     Epikv(Bands),
     /// Key variance.
     KvKey,
+    /// By the keys held.
+    Keys(KeyScore),
     /// Accumulated attention.
     H2o(AttentionRows),
     /// Labels of an earlier `epikv label`, replayed.
@@ -76,7 +79,7 @@ impl Score {
     /// If the model is too shallow for it.
     pub fn plan(self, n_layers: usize) -> Result<ProbePlan> {
         Ok(match self {
-            Self::Recency | Self::Random | Self::Labels => ProbePlan::default(),
+            Self::Recency | Self::Random | Self::Labels | Self::Keys(_) => ProbePlan::default(),
             Self::Epikv(bands) => bands.signal(n_layers)?.plan(),
             Self::KvKey => KvKey::new(n_layers)?.plan(),
             Self::H2o(_) => AttentionSum::plan(n_layers),
@@ -121,6 +124,8 @@ impl fmt::Display for Score {
             Self::Recency => f.write_str("recency"),
             Self::Random => f.write_str("random"),
             Self::KvKey => f.write_str("kv-key"),
+            Self::Keys(KeyScore::Norm) => f.write_str("k-norm"),
+            Self::Keys(KeyScore::Difference) => f.write_str("key-diff"),
             Self::H2o(AttentionRows::All) => f.write_str("h2o"),
             Self::H2o(AttentionRows::Decode) => f.write_str("h2o(decode)"),
             Self::Labels => f.write_str("labels"),
@@ -136,7 +141,8 @@ impl fmt::Display for Score {
 }
 
 /// What a score may be on the command line.
-const FORMS: &str = "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, h2o, h2o(decode) or labels";
+const FORMS: &str =
+    "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode) or labels";
 
 impl FromStr for Score {
     type Err = Error;
@@ -151,6 +157,8 @@ impl FromStr for Score {
             ("recency", None) => Ok(Self::Recency),
             ("random", None) => Ok(Self::Random),
             ("kv-key", None) => Ok(Self::KvKey),
+            ("k-norm", None) => Ok(Self::Keys(KeyScore::Norm)),
+            ("key-diff", None) => Ok(Self::Keys(KeyScore::Difference)),
             ("labels", None) => Ok(Self::Labels),
             ("h2o", None) => Ok(Self::H2o(AttentionRows::All)),
             ("h2o", Some("decode")) => Ok(Self::H2o(AttentionRows::Decode)),
@@ -192,7 +200,8 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let texts = ["recency", "random", "kv-key", "labels", "h2o", "h2o(decode)", "epikv", "epikv-raw"];
+        let texts =
+            ["recency", "random", "kv-key", "k-norm", "key-diff", "labels", "h2o", "h2o(decode)", "epikv", "epikv-raw"];
         for text in texts.into_iter().chain(["epikv(1+3)", "epikv-raw(2+0+window16)", "epikv(window8)"]) {
             assert_eq!(text.parse::<Score>().expect("a score").to_string(), text);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epikv_model::cache::{Pos, RowCache};
 use epikv_model::sampler::RandomStream;
-use epikv_signals::{AttentionSum, Chunk, Signal};
+use epikv_signals::{AttentionSum, Chunk, KeyScore, Signal};
 
 use crate::error::Result;
 use crate::score::{Score, drawn};
@@ -38,6 +38,7 @@ enum Source {
 pub(crate) enum Scores {
     Frozen(Frozen),
     Live(AttentionSum),
+    Keys(KeyScore),
 }
 
 impl Scores {
@@ -45,6 +46,7 @@ impl Scores {
     pub(crate) fn new(score: Score, n_layers: usize, stream: RandomStream, labels: Option<&Labels>) -> Result<Self> {
         let source = match score {
             Score::H2o(rows) => return Ok(Self::Live(AttentionSum::new(rows, n_layers))),
+            Score::Keys(score) => return Ok(Self::Keys(score)),
             Score::Recency => Source::Recency,
             Score::Random => Source::Random(stream),
             Score::Labels => Source::Labels(labels.cloned().unwrap_or_default()),
@@ -62,6 +64,7 @@ impl Scores {
         match self {
             Self::Live(sums) => Ok(sums.push(chunk, cache, prompt)?),
             Self::Frozen(frozen) => frozen.push(chunk, prompt),
+            Self::Keys(_) => Ok(()),
         }
     }
 }

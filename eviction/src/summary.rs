@@ -1,27 +1,28 @@
 //! The figures of an experiment: one group for each policy and budget, each compared with the runs without eviction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use epikv_schemas::EvictionRun;
+use epikv_schemas::{EvictionRun, EvictionTiming};
 use epikv_stats::Confidence;
-use epikv_stats::mcnemar::mcnemar;
+use epikv_stats::clustered::clustered_se;
+use epikv_stats::pass_at_k::pass_at_k_over;
 use epikv_stats::proportion::wilson;
 use serde::Serialize;
 
+use crate::comparison::{Paired, Verdicts, adjust};
 use crate::experiment::Runs;
 use crate::outcome::Outcome;
-use crate::registry::FULL;
+use crate::registry::{FULL, POLICIES, RANDOM};
 
-/// Below this p-value two policies are told apart.
-const LEVEL: f64 = 0.05;
-
-/// All groups, in the order in which they ran.
+/// All groups.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// The groups.
     pub groups: Vec<Group>,
     /// Problems.
     pub n_problems: usize,
+    /// Whether all times were measured on one machine with one kernel, batch and number of threads.
+    pub times_comparable: bool,
     /// What could not be run, with the reason.
     pub failures: Vec<String>,
 }
@@ -47,26 +48,30 @@ pub struct Group {
     pub mean_budget_tokens: Option<f64>,
     /// Problems that were decoded.
     pub n_decoded: usize,
-    /// Problems of which it can be said whether the answer is right.
+    /// Generations of which it can be said whether the answer is right.
     pub n: u64,
     /// Right answers.
     pub n_right: u64,
     /// Share of right answers.
     pub accuracy: Option<f64>,
-    /// Wilson interval of it, 95 %.
+    /// Interval of it, 95 %.
     pub ci_lo: Option<f64>,
     /// Upper end.
     pub ci_hi: Option<f64>,
+    /// Which interval it is: `wilson`, or `clustered` by problem for several samples.
+    pub interval: &'static str,
+    /// Mean over problems of pass@k, with k the samples of a problem; null for one sample.
+    pub pass_at_k: Option<f64>,
+    /// Generations that ended at a limit.
+    pub n_capped: usize,
+    /// Generated tokens for each right answer; null without one.
+    pub tokens_per_right: Option<f64>,
     /// How many problems had each outcome.
     pub outcomes: BTreeMap<String, usize>,
     /// Mean of generated tokens.
     pub mean_new_tokens: Option<f64>,
-    /// Elapsed time of all generations.
-    pub wall_s: f64,
-    /// Time in which tokens were scored and evicted, summed over threads.
-    pub evict_s: f64,
-    /// Generated tokens of all problems by that time.
-    pub tokens_per_s: Option<f64>,
+    /// Where the time went; null where times cannot be compared.
+    pub time: Option<Time>,
     /// Mean over problems of the bytes of keys and values held at most.
     pub mean_peak_kv_bytes: Option<f64>,
     /// Mean over problems of the mean tokens held.
@@ -79,61 +84,100 @@ pub struct Group {
     pub n_certificate: usize,
     /// Problems whose tokens differ from those without eviction.
     pub n_changed: usize,
-    /// The comparison with the runs without eviction, over the problems that both graded.
-    pub versus_full: Option<Paired>,
+    /// Comparisons with other policies at the same budget, over the runs that both graded.
+    pub versus: Vec<Paired>,
 }
 
-/// Two policies on the same problems.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Paired {
-    /// Problems that both graded.
-    pub n_pairs: u64,
-    /// Right without eviction only.
-    pub only_full: u64,
-    /// Right under the policy only.
-    pub only_policy: u64,
-    /// Exact `McNemar`.
-    pub p_exact: f64,
-    /// Mid-p `McNemar`.
-    pub p_mid: f64,
-    /// What that means.
-    pub verdict: String,
+/// Time of the generations of a group, summed: where several run at once it is more than the elapsed time.
+#[derive(Debug, Clone, Serialize)]
+pub struct Time {
+    /// All of it.
+    pub wall_s: f64,
+    /// In forward passes.
+    pub forward_s: f64,
+    /// In scoring.
+    pub score_s: f64,
+    /// In choosing what goes.
+    pub select_s: f64,
+    /// In freeing slots and moving keys and values.
+    pub move_s: f64,
+    /// Generated tokens by all of it.
+    pub tokens_per_s: f64,
+}
+
+/// What the policies are compared with, besides no eviction and `random`.
+#[derive(Debug, Clone, Default)]
+pub struct Comparisons {
+    /// One more policy that every other is compared with.
+    pub baseline: Option<String>,
+    /// Contrasts declared before the run, as (policy, other policy).
+    pub primary: Vec<(String, String)>,
 }
 
 impl Summary {
-    /// Of what an experiment gave.
-    pub fn of(runs: &Runs) -> Self {
-        let mut evicting: BTreeMap<(&str, Option<&str>), f64> = BTreeMap::new();
+    /// Of what an experiment gave. Groups stand in order of budgets, then of the table of policies.
+    pub fn of(runs: &Runs, comparisons: &Comparisons) -> Self {
+        let mut timings: BTreeMap<(&str, Option<&str>), Vec<&EvictionTiming>> = BTreeMap::new();
         for timing in &runs.timings {
-            *evicting.entry((&timing.policy, timing.budget.as_deref())).or_default() += timing.evict_s;
+            timings.entry((&timing.policy, timing.budget.as_deref())).or_default().push(timing);
         }
-        let elapsed: BTreeMap<(&str, Option<&str>), f64> = runs
-            .elapsed
-            .iter()
-            .map(|(policy, budget, time)| ((policy.as_str(), budget.as_deref()), time.as_secs_f64()))
-            .collect();
         let mut by_group: BTreeMap<(&str, Option<&str>), Vec<&EvictionRun>> = BTreeMap::new();
         for row in &runs.rows {
             by_group.entry((&row.policy, row.budget.as_deref())).or_default().push(row);
         }
-        let full: BTreeMap<&str, bool> = runs
-            .rows
+        let verdicts: BTreeMap<(&str, Option<&str>), Verdicts<'_>> = by_group
             .iter()
-            .filter(|row| row.policy == FULL)
-            .filter_map(|row| Some((row.problem_id.as_str(), row.correct?)))
+            .map(|(key, rows)| {
+                let graded = rows.iter().filter_map(|row| Some(((row.problem_id.as_str(), row.sample), row.correct?)));
+                (*key, graded.collect())
+            })
             .collect();
-        let (policies, budgets) = &runs.order;
-        let budgets = std::iter::once(None).chain(budgets.iter().map(|budget| Some(budget.as_str())));
-        let keys = budgets.flat_map(|budget| policies.iter().map(move |policy| (policy.as_str(), budget)));
-        let groups = keys.filter_map(|key| {
-            let rows = by_group.get(&key)?;
-            let seconds = |of: &BTreeMap<_, f64>| of.get(&key).copied().unwrap_or_default();
-            Some(group(rows, (seconds(&elapsed), seconds(&evicting)), &full))
-        });
-        let groups: Vec<Group> = groups.collect();
-        let n_problems = runs.rows.iter().filter(|row| row.policy == FULL).count();
-        Self { groups, n_problems, failures: runs.failures.clone() }
+        let mut keys: Vec<_> = by_group.keys().copied().collect();
+        keys.sort_by_key(|(policy, budget)| (order_of_budget(*budget), order_of_policy(policy), *policy));
+        let mut groups: Vec<Group> = Vec::new();
+        for key in keys {
+            let mut group = group(&by_group[&key], timings.get(&key).map_or(&[], Vec::as_slice));
+            let mut others: Vec<&str> = vec![FULL, RANDOM];
+            others.extend(comparisons.baseline.as_deref());
+            let declared = |other: &str| comparisons.primary.iter().any(|(a, b)| a == key.0 && b == other);
+            others.extend(comparisons.primary.iter().filter(|(a, _)| a == key.0).map(|(_, b)| b.as_str()));
+            for (i, &other) in others.iter().enumerate() {
+                if other == key.0 || others[..i].contains(&other) {
+                    continue;
+                }
+                let theirs = verdicts.get(&(other, key.1)).or_else(|| verdicts.get(&(other, None)));
+                let paired = theirs.and_then(|theirs| Paired::of(&verdicts[&key], theirs, other, declared(other)));
+                group.versus.extend(paired);
+            }
+            groups.push(group);
+        }
+        adjust(&mut groups.iter_mut().flat_map(|group| &mut group.versus).collect::<Vec<_>>());
+        let on: BTreeSet<_> = runs.timings.iter().map(|t| (&t.machine, &t.kernel, t.batch, t.threads)).collect();
+        if on.len() > 1 {
+            // Times of several machines say nothing beside each other.
+            for group in &mut groups {
+                group.time = None;
+            }
+        }
+        let problems: BTreeSet<&str> = runs.rows.iter().map(|row| row.problem_id.as_str()).collect();
+        Self { groups, n_problems: problems.len(), times_comparable: on.len() <= 1, failures: runs.failures.clone() }
     }
+}
+
+/// Plain numbers first, ascending, then relative budgets; no budget before all.
+fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
+    match budget {
+        None => (0, 0, ""),
+        Some(text) => match text.parse() {
+            Ok(tokens) => (1, tokens, ""),
+            Err(_) => (2, 0, text),
+        },
+    }
+}
+
+fn order_of_policy(policy: &str) -> usize {
+    let row = policy.split(';').next();
+    POLICIES.iter().position(|known| Some(known.name) == row).unwrap_or(POLICIES.len())
 }
 
 fn part<'c>(composition: &'c str, name: &str) -> &'c str {
@@ -147,11 +191,11 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The figures of the rows of one policy and budget; there is at least one.
-fn group(rows: &[&EvictionRun], (wall_s, evict_s): (f64, f64), full: &BTreeMap<&str, bool>) -> Group {
+fn group(rows: &[&EvictionRun], timings: &[&EvictionTiming]) -> Group {
     let first = rows[0];
     let n = rows.iter().filter(|row| row.correct.is_some()).count() as u64;
     let n_right = rows.iter().filter(|row| row.correct == Some(true)).count() as u64;
-    let interval = wilson(n_right, n, Confidence::P95);
+    let (interval, interval_kind) = interval(rows, n_right, n);
     let new_tokens: i64 = rows.iter().filter_map(|row| row.n_new).map(i64::from).sum();
     let count = |outcome: Outcome| rows.iter().filter(|row| row.outcome == outcome.name()).count();
     let outcomes = Outcome::ALL.iter().map(|&outcome| (outcome.name().to_owned(), count(outcome)));
@@ -170,44 +214,74 @@ fn group(rows: &[&EvictionRun], (wall_s, evict_s): (f64, f64), full: &BTreeMap<&
         accuracy: (n > 0).then(|| n_right as f64 / n as f64),
         ci_lo: interval.map(|(lo, _)| lo),
         ci_hi: interval.map(|(_, hi)| hi),
+        interval: interval_kind,
+        pass_at_k: pass_at_k(rows),
+        n_capped: rows.iter().filter(|row| is_capped(row)).count(),
+        tokens_per_right: (n_right > 0).then(|| new_tokens as f64 / n_right as f64),
         outcomes: outcomes.filter(|(_, n)| *n > 0).collect(),
         mean_new_tokens: mean(rows.iter().filter_map(|row| row.n_new).map(f64::from)),
-        wall_s,
-        evict_s,
-        tokens_per_s: (wall_s > 0.0).then(|| new_tokens as f64 / wall_s),
+        time: Time::of(timings, new_tokens),
         mean_peak_kv_bytes: mean(rows.iter().filter_map(|row| row.peak_kv_bytes).map(|bytes| bytes as f64)),
         mean_held: mean(rows.iter().filter_map(|row| row.held_mean)),
         n_evictions: rows.iter().filter_map(|row| row.n_evictions).map(i64::from).sum(),
         n_evicted: rows.iter().filter_map(|row| row.n_evicted).map(i64::from).sum(),
         n_certificate: rows.iter().filter(|row| row.certificate == Some(true)).count(),
         n_changed: rows.iter().filter(|row| row.first_difference.is_some()).count(),
-        versus_full: (first.policy != FULL).then(|| paired(rows, full)).flatten(),
+        versus: Vec::new(),
     }
 }
 
-/// Exact and mid-p `McNemar` of a policy against no eviction; `None` without a problem that both graded.
-fn paired(rows: &[&EvictionRun], full: &BTreeMap<&str, bool>) -> Option<Paired> {
-    let pairs = rows.iter().filter_map(|row| Some((*full.get(row.problem_id.as_str())?, row.correct?)));
-    let pairs: Vec<(bool, bool)> = pairs.collect();
-    let n_pairs = pairs.len() as u64;
-    let count = |full: bool, policy: bool| pairs.iter().filter(|pair| **pair == (full, policy)).count() as u64;
-    let (only_full, only_policy) = (count(true, false), count(false, true));
-    let test = mcnemar(only_full, only_policy);
-    let verdict = if test.p_exact >= LEVEL {
-        format!("not distinguishable at n={n_pairs}")
-    } else if only_full > only_policy {
-        "worse than full".to_owned()
-    } else {
-        "better than full".to_owned()
-    };
-    (n_pairs > 0).then_some(Paired {
-        n_pairs,
-        only_full,
-        only_policy,
-        p_exact: test.p_exact,
-        p_mid: test.p_mid,
-        verdict,
-    })
+fn is_capped(row: &EvictionRun) -> bool {
+    row.finish_reason.as_deref().is_some_and(|reason| reason != "eos")
+}
+
+/// Right and graded runs of each problem.
+fn by_problem(rows: &[&EvictionRun]) -> BTreeMap<String, (u64, u64)> {
+    let mut problems: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for row in rows {
+        if let Some(correct) = row.correct {
+            let counts = problems.entry(row.problem_id.clone()).or_default();
+            *counts = (counts.0 + u64::from(correct), counts.1 + 1);
+        }
+    }
+    problems
+}
+
+/// The interval of the share of right answers, 95 %: Wilson for one run a problem, for more the normal interval with
+/// standard errors clustered by problem.
+fn interval(rows: &[&EvictionRun], n_right: u64, n: u64) -> (Option<(f64, f64)>, &'static str) {
+    if by_problem(rows).values().all(|(_, n)| *n <= 1) {
+        return (wilson(n_right, n, Confidence::P95), "wilson");
+    }
+    let graded = rows.iter().filter_map(|row| Some((f64::from(u8::from(row.correct?)), row.problem_id.as_str())));
+    let (values, problems): (Vec<f64>, Vec<&str>) = graded.unzip();
+    let bounds = clustered_se(&values, &problems).and_then(|mean| {
+        let half = Confidence::P95.z() * mean.se_cr1?;
+        Some(((mean.mean - half).max(0.0), (mean.mean + half).min(1.0)))
+    });
+    (bounds, "clustered")
+}
+
+/// pass@k with `k` the samples of a problem; `None` for one sample, or where problems have unequally many.
+fn pass_at_k(rows: &[&EvictionRun]) -> Option<f64> {
+    let problems: Vec<(u64, u64)> = by_problem(rows).into_values().map(|(right, n)| (n, right)).collect();
+    let k = problems.first()?.0;
+    (k > 1 && problems.iter().all(|(n, _)| *n == k)).then(|| pass_at_k_over(&problems, k).map(|pass| pass.mean))?
+}
+
+impl Time {
+    fn of(timings: &[&EvictionTiming], new_tokens: i64) -> Option<Self> {
+        let sum = |of: fn(&EvictionTiming) -> f64| timings.iter().map(|timing| of(timing)).sum::<f64>();
+        let wall_s = sum(|timing| timing.wall_s);
+        (wall_s > 0.0).then(|| Self {
+            wall_s,
+            forward_s: sum(|timing| timing.forward_s),
+            score_s: sum(|timing| timing.score_s),
+            select_s: sum(|timing| timing.select_s),
+            move_s: sum(|timing| timing.move_s),
+            tokens_per_s: new_tokens as f64 / wall_s,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -220,12 +294,13 @@ mod tests {
             policy: policy.to_owned(),
             budget: budget.map(str::to_owned),
             sample: 0,
+            cell: String::new(),
             dataset: "d".to_owned(),
             composition: "score=recency;protect=prompt+recency;position=logical".to_owned(),
             layers: None,
             needs_attention: false,
             budget_tokens: budget.map(|_| 30),
-            outcome: correct.map_or("infeasible", |right| if right { "right" } else { "wrong" }).to_owned(),
+            outcome: correct.map_or("infeasible", |right| if right { "correct" } else { "wrong" }).to_owned(),
             correct,
             answer: None,
             gold: None,
@@ -237,6 +312,7 @@ mod tests {
             first_difference: None,
             min_margin: None,
             held_last: None,
+            held_steady: None,
             held_mean: correct.map(|_| 20.0),
             held_max: None,
             held_peak: None,
@@ -258,30 +334,26 @@ mod tests {
         let other = (0..n).map(|i| row(&name(i), "window", Some("30"), Some(right(i))));
         let left_out = row("x", FULL, None, Some(false));
         let infeasible = row("x", "window", Some("30"), None);
-        Runs {
-            rows: full.chain(other).chain([left_out, infeasible]).collect(),
-            order: (vec![FULL.to_owned(), "window".to_owned()], vec!["30".to_owned()]),
-            ..Runs::default()
-        }
+        Runs { rows: full.chain(other).chain([left_out, infeasible]).collect(), ..Runs::default() }
     }
 
     #[test]
     fn groups_by_hand() {
-        let summary = Summary::of(&runs(10, |i| i >= 2));
+        let summary = Summary::of(&runs(10, |i| i >= 2), &Comparisons::default());
         let [full, window] = &summary.groups[..] else { panic!("two groups") };
-        assert_eq!((full.n, full.n_right, &full.versus_full), (11, 10, &None));
+        assert_eq!((full.n, full.n_right, full.versus.len()), (11, 10, 0));
         assert_eq!((window.n, window.n_right, window.n_decoded, window.n_evictions), (10, 8, 10, 30));
         assert_eq!(window.outcomes.get("infeasible"), Some(&1));
         assert_eq!((window.protect.as_str(), window.mean_held), ("prompt+recency", Some(20.0)));
-        let paired = window.versus_full.clone().expect("ten pairs");
-        assert_eq!((paired.n_pairs, paired.only_full, paired.only_policy), (10, 2, 0));
-        assert!((paired.p_exact - 0.5).abs() < 1e-12);
+        let [paired] = &window.versus[..] else { panic!("against full") };
+        assert_eq!((paired.n_pairs, paired.losses, paired.wins), (10, 2, 0));
+        assert!((paired.p - 0.5).abs() < 1e-12);
         assert_eq!(paired.verdict, "not distinguishable at n=10");
     }
 
     #[test]
     fn a_clear_difference_is_called_one() {
-        let summary = Summary::of(&runs(10, |i| i >= 7));
-        assert_eq!(summary.groups[1].versus_full.as_ref().map(|p| p.verdict.as_str()), Some("worse than full"));
+        let summary = Summary::of(&runs(10, |i| i >= 7), &Comparisons::default());
+        assert_eq!(summary.groups[1].versus[0].verdict, "worse than full");
     }
 }

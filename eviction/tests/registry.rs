@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use epikv_eviction::{
-    Decoded, Error, Generation, Labels, Limits, NamedPolicy, POLICIES, Policy, PolicyRow, Times, decode, decode_all,
-    find,
+    Decoded, Error, Generation, Labels, Limits, NamedPolicy, POLICIES, Policy, PolicyRow, PositionMode, Times, decode,
+    decode_all, find,
 };
 use epikv_model::Device;
 use epikv_model::cache::Scope;
@@ -140,8 +140,13 @@ fn the_same_run_gives_the_same_bits() {
 fn batch_and_threads_change_no_bit() {
     let decoder = decoder();
     let prompts: Vec<Vec<u32>> = (0..7).map(|i| prompt(6 + 3 * i)).collect();
-    let more =
-        ["h2o;scope=global;trigger=every(5)", "h2o;scope=per-layer", "epikv;position=rewound", "kv-key;scope=per-head"];
+    let more = [
+        "h2o;scope=global;trigger=every(5)",
+        "h2o;scope=per-head;position=compacted",
+        "h2o;scope=per-layer",
+        "epikv;position=rewound",
+        "kv-key;scope=per-head",
+    ];
     let more = more.map(|text| text.parse::<NamedPolicy>().expect("a policy").policy);
     for policy in POLICIES.iter().map(|row| row.policy).chain(more) {
         let jobs: Vec<_> =
@@ -164,12 +169,32 @@ fn batch_and_threads_change_no_bit() {
 #[test]
 fn a_trigger_holds_more_between_evictions_and_the_budget_after_them() {
     let decoder = decoder();
-    for text in ["window;trigger=every(6)", "h2o;trigger=every(6)", "epikv;trigger=every(6);scope=per-layer"] {
+    for text in ["window;trigger=buffer(6)", "h2o;trigger=buffer(6)", "epikv;trigger=buffer(6);scope=per-layer"] {
         let policy = text.parse::<NamedPolicy>().expect("a policy").policy;
         let certificate = run_policy(&decoder, &policy, 20, 0).certificate;
         assert!(certificate.holds(), "{text}: {certificate:?}");
         assert_eq!((certificate.max_after_eviction, certificate.max_held, certificate.peak_held), (20, 25, 26));
         assert_eq!((certificate.n_evicted, certificate.n_evictions), (30, 5), "51 tokens fed");
+    }
+    // After the 12th, 18th, .. generated token: 20 tokens are held after the 8th.
+    let policy = "h2o;trigger=every(6)".parse::<NamedPolicy>().expect("a policy").policy;
+    let certificate = run_policy(&decoder, &policy, 20, 0).certificate;
+    assert!(certificate.holds(), "{certificate:?}");
+    assert_eq!((certificate.max_after_eviction, certificate.max_held, certificate.peak_held), (20, 25, 26));
+    assert_eq!((certificate.n_evicted, certificate.n_evictions, certificate.last_held), (28, 5, 23));
+}
+
+#[test]
+fn the_prompt_alone_is_cut_by_prefill() {
+    let (decoder, prompt) = (decoder(), prompt(30));
+    for text in ["h2o;protect=recency(4);trigger=prefill", "streaming-llm;trigger=prefill"] {
+        let policy = text.parse::<NamedPolicy>().expect("a policy").policy;
+        let limits = Limits::new(10, prompt.len(), policy.protect).expect("feasible");
+        let decoded = decode(&decoder, &policy, limits, &generation(&prompt, 0)).expect("a generation");
+        let certificate = decoded.certificate;
+        assert!(certificate.holds(), "{text}: {certificate:?}");
+        assert_eq!((certificate.n_evictions, certificate.n_evicted, certificate.max_after_eviction), (1, 20, 10));
+        assert_eq!((certificate.peak_held, certificate.last_held), (10 + N_NEW - 1, 10 + N_NEW - 1), "the rest stays");
     }
 }
 
@@ -206,13 +231,18 @@ fn heads_of_their_own_keep_sets_of_their_own() {
 }
 
 #[test]
-fn rewound_positions_are_logical_until_the_first_eviction() {
+fn other_positions_are_logical_until_the_first_eviction() {
     let decoder = decoder();
-    let logical = find("epikv").expect("a row").policy;
-    let rewound = "epikv;position=rewound".parse::<NamedPolicy>().expect("a policy").policy;
-    let (a, b) = (run_policy(&decoder, &logical, 20, 0), run_policy(&decoder, &rewound, 20, 0));
-    assert_eq!(a.margins[..8], b.margins[..8]);
-    assert_ne!(a.margins, b.margins);
+    let margins = |position: PositionMode| {
+        let policy = Policy { position, ..find("epikv").expect("a row").policy };
+        run_policy(&decoder, &policy, 20, 0).margins
+    };
+    let logical = margins(PositionMode::Logical);
+    for position in [PositionMode::Rewound, PositionMode::Compacted] {
+        let own = margins(position);
+        assert_eq!(own[..8], logical[..8], "{position}");
+        assert_ne!(own, logical, "{position}");
+    }
 }
 
 #[test]

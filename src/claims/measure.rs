@@ -25,6 +25,10 @@ type Check = fn(&Run) -> Vec<String>;
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("band_rho", band_rho),
     ("position_rho", position_rho),
+    ("rotation_gap", rotation_gap),
+    ("smoothing_ratio", smoothing_ratio),
+    ("cosine_against_step", cosine_against_step),
+    ("attention_rank", attention_rank),
     ("epikv_against_raw", |run| run.against("epikv", "epikv-raw")),
     ("h2o_against_full", |run| run.against("h2o", "full")),
     ("epikv_against_h2o", |run| run.against("epikv", "h2o")),
@@ -146,6 +150,57 @@ fn band_rho(run: &Run) -> Vec<String> {
     lines
 }
 
+/// Pooled rho of the model's raw or smoothed columns, by signal and layer.
+fn pooled<'r>(run: &'r Run, smoothing: &str) -> BTreeMap<(&'r str, Option<i16>), f64> {
+    let rows = run.correlations.iter().filter(|row| row.source == "model" && row.scope == "pooled");
+    let own = rows.filter(|row| row.smoothing == smoothing);
+    own.filter_map(|row| Some(((row.signal.as_str(), row.layer), row.rho?))).collect()
+}
+
+fn rotation_gap(run: &Run) -> Vec<String> {
+    let raw = pooled(run, "raw");
+    let gap = |signal: &str| {
+        let before = format!("{signal}_prerope");
+        let pairs = raw.iter().filter(|((name, _), _)| *name == signal);
+        let gaps = pairs.filter_map(|((_, layer), rho)| Some((rho - raw.get(&(before.as_str(), *layer))?).abs()));
+        gaps.reduce(f64::max).map(|gap| format!("{signal}: rho before and after rotation differs by {gap:.4} at most"))
+    };
+    ["kv_key_var", "kv_key_norm"].into_iter().filter_map(gap).collect()
+}
+
+fn smoothing_ratio(run: &Run) -> Vec<String> {
+    let (raw, smoothed) = (pooled(run, "raw"), pooled(run, "mean64"));
+    let pairs: Vec<(f64, f64)> =
+        raw.iter().filter_map(|(key, raw)| Some((raw.abs(), smoothed.get(key)?.abs()))).collect();
+    let larger = pairs.iter().filter(|(raw, smoothed)| smoothed > raw).count();
+    let line = format!("mean64 has the larger pooled |rho| in {larger} of {} columns", pairs.len());
+    if pairs.is_empty() { Vec::new() } else { vec![line] }
+}
+
+fn cosine_against_step(run: &Run) -> Vec<String> {
+    let raw = pooled(run, "raw");
+    let steps = raw.iter().filter(|((signal, layer), _)| *signal == "hs_l2" && layer.is_some());
+    let pairs = steps.filter_map(|((_, layer), step)| Some((step.abs(), raw.get(&("hs_cos", *layer))?.abs())));
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    let stronger = pairs.iter().filter(|(step, cosine)| cosine > step).count();
+    let line = format!("hs_cos has the larger raw |rho| than hs_l2 at {stronger} of {} layers", pairs.len());
+    if pairs.is_empty() { Vec::new() } else { vec![line] }
+}
+
+fn attention_rank(run: &Run) -> Vec<String> {
+    let raw = pooled(run, "raw");
+    let against = |signal: &str| {
+        let h2o = raw.get(&(signal, None))?.abs();
+        let steps: Vec<f64> = raw.iter().filter(|((name, _), _)| *name == "hs_l2").map(|(_, rho)| rho.abs()).collect();
+        let weaker = steps.iter().filter(|step| **step < h2o).count();
+        Some(format!(
+            "raw against raw, {weaker} of {} layers of hs_l2 are weaker than {signal} ({h2o:.3})",
+            steps.len()
+        ))
+    };
+    ["h2o_attn", "h2o_attn_age64"].into_iter().filter_map(against).collect()
+}
+
 fn position_rho(run: &Run) -> Vec<String> {
     let of_model = run.by_trace.iter().filter(|row| row.source == "model" && row.signal == "hs_l2");
     let mut by_smoothing: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
@@ -171,7 +226,7 @@ fn time_epikv_h2o(run: &Run) -> Vec<String> {
     let mut by_policy: BTreeMap<(&str, Option<&str>), (f64, usize)> = BTreeMap::new();
     for timing in &run.timings {
         let sum = by_policy.entry((&timing.policy, timing.budget.as_deref())).or_default();
-        *sum = (sum.0 + timing.decode_s + timing.evict_s, sum.1 + 1);
+        *sum = (sum.0 + timing.wall_s - timing.prefill_s, sum.1 + 1);
     }
     let ratio = |budget: Option<&str>| {
         let (epikv, n) = by_policy.get(&("epikv", budget))?;

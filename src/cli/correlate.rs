@@ -27,7 +27,11 @@ pub(crate) struct CorrelateArgs {
     /// Signals, separated by commas, or all; `epikv signals` lists them.
     #[arg(long, default_value = "all", value_name = "A,B")]
     pub(crate) signals: String,
-    /// Smoothers, separated by commas, or all: raw, mean, ema, z.
+    /// How attention is computed. `explicit` observes the weights, layer by layer and tile by tile, and records the signals
+    /// made of them; on a CPU both give the same bits elsewhere.
+    #[arg(long, value_enum, default_value_t = Kernel::Fused)]
+    pub(crate) kernel: Kernel,
+    /// Smoothers, separated by commas, or all: raw, mean, ema, z, max.
     #[arg(long, default_value = "all", value_name = "A,B")]
     pub(crate) smooth: String,
     /// Tokens that smoothers see; the decay of ema follows.
@@ -36,9 +40,18 @@ pub(crate) struct CorrelateArgs {
     /// Where smoothers start: empty at the first decoded token, or at the prompt's first as in the published study.
     #[arg(long, value_enum, default_value_t = WindowStart::Decode)]
     pub(crate) window_from: WindowStart,
+    /// Budget under which scores are replayed as policies: `512`, `prompt+32` or `prompt+25%` of the generated tokens.
+    #[arg(long, default_value = "prompt+25%", value_name = "K")]
+    pub(crate) budget: String,
+    /// Replay all layers and pairs of layers as well, and choose the best on traces that it is not judged on.
+    #[arg(long)]
+    pub(crate) pick: bool,
     /// Replicates of the trace bootstrap; 0 for none.
     #[arg(long, default_value_t = 2000, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub(crate) bootstrap: u32,
+    /// Replicates of the tests against labels of other traces and shifted ones; 0 for none.
+    #[arg(long, default_value_t = 499, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub(crate) surrogates: u32,
     /// Form of the interval on the number of traces.
     #[arg(long, value_enum, default_value_t = CiName::Fisher)]
     pub(crate) ci: CiName,
@@ -50,6 +63,25 @@ pub(crate) struct CorrelateArgs {
 /// A smoother's window: no longer than any trace.
 fn window(text: &str) -> Result<usize, String> {
     at_least_one(text).and_then(|n| if n <= 1 << 20 { Ok(n) } else { Err("expected at most 1048576".to_owned()) })
+}
+
+/// `--kernel`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kernel {
+    /// No attention weight is ever looked at.
+    Fused,
+    /// Attention weights are reduced while they exist.
+    Explicit,
+}
+
+impl Kernel {
+    /// As typed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fused => "fused",
+            Self::Explicit => "explicit",
+        }
+    }
 }
 
 /// `--window-from`.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use epikv_analyzer::figure::{Plot, png, svg};
-use epikv_analyzer::{DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
+use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
 use epikv_model::Model;
 use epikv_schemas::Provenance;
 use epikv_signals::Smoother;
@@ -16,57 +16,85 @@ use crate::setup;
 pub(super) const FILES: &[&str] = &[
     "signals_hs.parquet",
     "signals_kv.parquet",
+    "signals_token.parquet",
+    "signals_attn.parquet",
+    "signals_score.parquet",
     "correlations.parquet",
     "correlations_by_trace.parquet",
+    "agreement.parquet",
+    "selection.parquet",
     "figure_layers.svg",
     "figure_layers.png",
     "figure_layers.csv",
     "report.md",
 ];
 
+/// What was found.
+pub(super) struct Results<'r> {
+    pub(super) found: &'r [DatasetFindings],
+    pub(super) decided: &'r AtBudget,
+    /// `None` where no signal has layers.
+    pub(super) plot: Option<&'r Plot>,
+    pub(super) report: &'r str,
+}
+
 /// Writes everything; files of signals that were not recorded, and the figure where no signal has layers, are left out.
-#[expect(clippy::too_many_arguments, reason = "each is one thing that is written or described")]
 pub(super) fn write(
     mut folder: RunFolder,
     args: &CorrelateArgs,
     plan: &Plan,
     model: &Model,
     recorded: &Recorded,
-    found: &[DatasetFindings],
-    plot: Option<&Plot>,
-    report: &str,
+    results: &Results<'_>,
 ) -> Result<()> {
     let settings = &plan.settings;
     let mut signals = Provenance::new();
     signals.set("tool", setup::tool());
     signals.set("model", model.provenance()?);
-    signals.set("run", json!({ "limit": args.model.limit }));
+    signals.set("run", json!({ "limit": args.model.limit, "window_from": from(settings) }));
     signals.set("inputs", json!([input(&args.traces)?]));
     let mut provenance = signals.clone();
     provenance.set("run", run(args, recorded, settings));
     provenance.set("smoothing", smoothing(settings));
-    let labels = ["label_tokens.parquet", "label_traces.parquet"].map(|file| args.labels.join(file));
-    let inputs = [&args.traces].into_iter().chain(&labels).chain(&args.reference);
+    let labels = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"];
+    let labels = labels.map(|file| args.labels.join(file));
+    let labels = labels.iter().filter(|path| path.exists());
+    let inputs = [&args.traces].into_iter().chain(labels).chain(&args.reference);
     provenance.set("inputs", Value::Array(inputs.map(|path| input(path)).collect::<Result<_>>()?));
 
     folder.note("command", json!("correlate"));
     folder.note("threads", json!(rayon::current_num_threads()));
     let recordings = recordings(recorded);
     if let Some(rows) = rows::signals_hs(&recordings) {
-        folder.write(FILES[0], &rows, &signals)?;
+        folder.write("signals_hs.parquet", &rows, &signals)?;
     }
     if let Some(rows) = rows::signals_kv(&recordings) {
-        folder.write(FILES[1], &rows, &signals)?;
+        folder.write("signals_kv.parquet", &rows, &signals)?;
     }
-    folder.write(FILES[2], &rows::correlations(found, settings), &provenance)?;
-    folder.write(FILES[3], &rows::correlations_by_trace(found, settings.window), &provenance)?;
-    if let Some(plot) = plot {
+    if let Some(rows) = rows::signals_token(&recordings) {
+        folder.write("signals_token.parquet", &rows, &signals)?;
+    }
+    if let Some(rows) = rows::signals_attn(&recordings) {
+        folder.write("signals_attn.parquet", &rows, &signals)?;
+    }
+    if let Some(rows) = rows::signals_score(&recordings) {
+        folder.write("signals_score.parquet", &rows, &signals)?;
+    }
+    folder.write("correlations.parquet", &rows::correlations(results.found, settings), &provenance)?;
+    folder.write(
+        "correlations_by_trace.parquet",
+        &rows::correlations_by_trace(results.found, settings.window),
+        &provenance,
+    )?;
+    folder.write("agreement.parquet", &results.decided.agreement_rows(), &provenance)?;
+    folder.write("selection.parquet", &results.decided.selection_rows(), &provenance)?;
+    if let Some(plot) = results.plot {
         let drawn = svg(plot);
-        folder.write_bytes(FILES[4], drawn.as_bytes())?;
-        folder.write_bytes(FILES[5], &png(&drawn)?)?;
-        folder.write_bytes(FILES[6], plot.csv().as_bytes())?;
+        folder.write_bytes("figure_layers.svg", drawn.as_bytes())?;
+        folder.write_bytes("figure_layers.png", &png(&drawn)?)?;
+        folder.write_bytes("figure_layers.csv", plot.csv().as_bytes())?;
     }
-    folder.write_bytes(FILES[7], report.as_bytes())?;
+    folder.write_bytes("report.md", results.report.as_bytes())?;
     folder.finish()
 }
 
@@ -74,7 +102,12 @@ pub(super) fn write(
 fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value {
     json!({
         "signals": args.signals,
+        "kernel": args.kernel.name(),
+        "budget": args.budget,
+        "pick": args.pick,
+        "problem_ids": recorded.problem_ids,
         "bootstrap": settings.replicates,
+        "surrogates": settings.surrogates,
         "seed": settings.seed,
         "ci": settings.fisher.name(),
         "ci_level": settings.confidence.level(),
@@ -92,11 +125,20 @@ fn smoothing(settings: &Settings) -> Value {
         "eps": 1e-6,
         "decay": Smoother::decay(settings.window),
         "init": "first",
-        "from": match settings.window_from { WindowFrom::Decode => "decode", WindowFrom::Prompt => "prompt" },
+        "from": from(settings),
     })
 }
 
-/// The page of a run.
+/// Where windows start.
+fn from(settings: &Settings) -> &'static str {
+    match settings.window_from {
+        WindowFrom::Decode => "decode",
+        WindowFrom::Prompt => "prompt",
+    }
+}
+
+/// The page of a run; `more` is what [`epikv_analyzer::notes`] says.
+#[expect(clippy::too_many_arguments, reason = "each is one part of the page")]
 pub(super) fn report(
     args: &CorrelateArgs,
     model: &Model,
@@ -104,6 +146,7 @@ pub(super) fn report(
     summary: &Summary,
     settings: &Settings,
     has_figure: bool,
+    more: &str,
     notes: &[String],
 ) -> String {
     let name =
@@ -130,6 +173,7 @@ pub(super) fn report(
         page.push("![rho over layers](figure_layers.svg)".to_owned());
     }
     page.push(markdown(summary, settings).trim_end().to_owned());
+    page.push(more.to_owned());
     if !notes.is_empty() {
         page.push(notes.iter().map(|note| format!("- {note}")).collect::<Vec<_>>().join("\n"));
     }
@@ -139,6 +183,7 @@ pub(super) fn report(
             recorded.failures.iter().map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n")
         ));
     }
+    page.retain(|part| !part.is_empty());
     page.push("All columns: `correlations.parquet`; each trace: `correlations_by_trace.parquet`.".to_owned());
     page.join("\n\n") + "\n"
 }

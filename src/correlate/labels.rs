@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use epikv_schemas::{LabelToken, LabelTrace, Provenance, fs, read_table};
+use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, fs, read_table};
 
 /// Labels as `epikv label` writes them.
 #[derive(Debug)]
@@ -14,16 +14,27 @@ pub(crate) struct LabelSet {
     /// What made them.
     pub(crate) made_by: Provenance,
     tokens: BTreeMap<String, Vec<LabelToken>>,
+    /// `None` where the folder has no table of windows.
+    windows: Option<BTreeMap<String, Vec<LabelWindow>>>,
     usable: BTreeMap<String, bool>,
 }
 
 impl LabelSet {
-    /// Reads `label_tokens.parquet` and `label_traces.parquet` of a folder.
+    /// Reads `label_tokens.parquet`, `label_traces.parquet` and, where it is there, `label_windows.parquet` of a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("label_tokens.parquet");
         let (tokens, made_by) = read_table::<LabelToken>(&path)?;
         let (traces, _) = read_table::<LabelTrace>(&folder.join("label_traces.parquet"))?;
-        let mut set = Self { path, made_by, tokens: BTreeMap::new(), usable: BTreeMap::new() };
+        let windows_path = folder.join("label_windows.parquet");
+        let windows = windows_path.exists().then(|| read_table::<LabelWindow>(&windows_path)).transpose()?;
+        let windows = windows.map(|(windows, _)| {
+            let mut by_trace: BTreeMap<String, Vec<LabelWindow>> = BTreeMap::new();
+            for window in windows {
+                by_trace.entry(window.trace_id.clone()).or_default().push(window);
+            }
+            by_trace
+        });
+        let mut set = Self { path, made_by, tokens: BTreeMap::new(), windows, usable: BTreeMap::new() };
         for token in tokens {
             match set.tokens.get_mut(&token.trace_id) {
                 Some(own) => own.push(token),
@@ -56,5 +67,10 @@ impl LabelSet {
     /// The token labels of a trace.
     pub(crate) fn of(&self, trace_id: &str) -> &[LabelToken] {
         self.tokens.get(trace_id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The labels of the windows of a trace; `None` where the folder has no table of windows.
+    pub(crate) fn windows_of(&self, trace_id: &str) -> Option<&[LabelWindow]> {
+        self.windows.as_ref().map(|all| all.get(trace_id).map_or(&[][..], Vec::as_slice))
     }
 }

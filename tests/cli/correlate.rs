@@ -3,16 +3,23 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::{
-    Correlations, CorrelationsByTrace, LabelToken, Manifest, SignalsHs, SignalsKv, Trace, read_table, write_table,
+    Correlations, CorrelationsByTrace, LabelToken, Manifest, SignalsAttn, SignalsHs, SignalsKv, Trace, read_table,
+    write_table,
 };
+
+use epikv_signals::{SIGNALS, Smoother};
 
 use crate::support::{Place, bytes};
 
 const DATA: &[&str] = &[
     "signals_hs.parquet",
     "signals_kv.parquet",
+    "signals_token.parquet",
+    "signals_score.parquet",
     "correlations.parquet",
     "correlations_by_trace.parquet",
+    "agreement.parquet",
+    "selection.parquet",
     "figure_layers.svg",
     "figure_layers.png",
     "figure_layers.csv",
@@ -64,26 +71,30 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
     Manifest::open(&folder).unwrap().verify().unwrap();
 
     let (traces, _) = read_table::<Trace>(&place.path("traces.parquet")).unwrap();
-    let (hs, _) = read_table::<SignalsHs>(&folder.join(DATA[0])).unwrap();
-    let (kv, _) = read_table::<SignalsKv>(&folder.join(DATA[1])).unwrap();
+    let (hs, _) = read_table::<SignalsHs>(&folder.join("signals_hs.parquet")).unwrap();
+    let (kv, _) = read_table::<SignalsKv>(&folder.join("signals_kv.parquet")).unwrap();
     let n_tokens: usize = traces.iter().map(|t| t.token_ids.len()).sum();
     assert_eq!((hs.len(), kv.len()), (n_tokens, n_tokens));
     assert!(hs.iter().all(|row| row.hs_l2.layers() == [0, 1, 2, 3] && row.hs_l2.get(3).is_some() == (row.pos > 0)));
     assert!(kv.iter().all(|row| row.kv_key_var.get(0).is_some() && row.kv_val_var.get(3).is_some()));
 
-    let (rows, provenance) = read_table::<Correlations>(&folder.join(DATA[2])).unwrap();
-    // Model and random weights; three signals of four layers and three of the model, four smoothers each; two baselines.
-    let columns = 2 * (3 * 4 + 3) * 4 + 2;
-    assert_eq!(rows.len(), 2 * columns);
+    let (rows, provenance) = read_table::<Correlations>(&folder.join("correlations.parquet")).unwrap();
+    // Model and random weights; every signal at four layers or of the model, under every smoother; two baselines.
+    let shown = SIGNALS.iter().filter(|row| !row.needs_attention(4).unwrap());
+    let of_model: usize =
+        shown.map(|row| row.all(4).unwrap().len() + usize::from(row.late(4).unwrap().is_some())).sum();
+    let columns = 2 * of_model * Smoother::ALL.len() + 2;
+    // Tokens and windows, pooled and within, and traces; baselines have no windows.
+    assert_eq!(rows.len(), 5 * columns - 2 * 2);
     assert_eq!(provenance.get("smoothing").unwrap()["decay"], 0.9);
-    assert_eq!(provenance.get("inputs").unwrap().as_array().unwrap().len(), 4);
-    for row in &rows {
+    assert_eq!(provenance.get("inputs").unwrap().as_array().unwrap().len(), 5);
+    for row in rows.iter().filter(|row| row.scope != "between") {
         assert_eq!(row.n_traces_total, row.n_eff + row.excl_short + row.excl_constant_label + row.excl_constant_signal);
         if let (Some(rho), Some(lo), Some(hi)) = (row.rho, row.boot_lo, row.boot_hi) {
             assert!((-1.0..=1.0).contains(&rho) && lo <= hi, "{row:?}");
         }
     }
-    let (by_trace, _) = read_table::<CorrelationsByTrace>(&folder.join(DATA[3])).unwrap();
+    let (by_trace, _) = read_table::<CorrelationsByTrace>(&folder.join("correlations_by_trace.parquet")).unwrap();
     assert_eq!(by_trace.len(), traces.len() * columns);
     assert!(by_trace.iter().all(|row| row.rho.is_some() != row.reason.is_some()));
 }
@@ -93,7 +104,7 @@ fn the_figure_shows_what_the_rows_say() {
     let place = labelled();
     place.write("published.csv", REFERENCE);
     place.epikv(&[CORRELATE, &["--out", "out", "--reference", "published.csv"]].concat()).ok();
-    let (rows, _) = read_table::<Correlations>(&place.path("out").join(DATA[2])).unwrap();
+    let (rows, _) = read_table::<Correlations>(&place.path("out").join("correlations.parquet")).unwrap();
     let svg = String::from_utf8(bytes(&place.path("out").join("figure_layers.svg"))).unwrap();
     let to_y = y_of_rho(&svg);
     let mut compared = 0;
@@ -165,12 +176,20 @@ fn flags_choose_what_is_computed() {
     assert_eq!(figures["summary"]["mapping"][0], "band A = layers 7-13 of 32 -> 0-1");
     assert!(ran.stderr().contains("token_identity") && ran.stderr().contains("is a convention"), "{}", ran.stderr());
     assert!(!place.path("few").join("signals_hs.parquet").exists());
-    let (rows, provenance) = read_table::<Correlations>(&place.path("few").join(DATA[2])).unwrap();
-    assert_eq!(rows.len(), 2 * ((4 + 1) * 2 + 2));
+    let (rows, provenance) = read_table::<Correlations>(&place.path("few").join("correlations.parquet")).unwrap();
+    assert_eq!(rows.len(), 5 * (5 + 1) * 2 + 3 * 2);
     assert!(rows.iter().all(|row| row.source != "random_weights"));
     assert!(rows.iter().any(|row| row.smoothing == "z32" && row.signal == "epikv" && row.layer.is_none()));
-    assert!(rows.iter().all(|row| row.ci_method == if row.scope == "pooled" { "bonett-wright" } else { "student-t" }));
+    assert!(
+        rows.iter()
+            .all(|row| { row.ci_method == if row.scope.ends_with("within") { "student-t" } else { "bonett-wright" } })
+    );
     assert_eq!(provenance.get("smoothing").unwrap()["from"], "prompt");
+    let explicit = ["--out", "explicit", "--signals", "h2o_attn,attn_entropy", "--kernel", "explicit"];
+    place.epikv(&[CORRELATE, &explicit].concat()).ok();
+    let (attention, _) = read_table::<SignalsAttn>(&place.path("explicit").join("signals_attn.parquet")).unwrap();
+    assert!(attention.iter().all(|row| row.h2o_attn > Some(0.0) && row.attn_entropy.get(3) >= Some(0.0)));
+    assert!(attention.iter().all(|row| row.attn_last.is_none() && row.attn_distance.layers().is_empty()));
     let again = place.epikv(&[CORRELATE, &["--out", "few"]].concat()).refused(&["exists already"]);
     assert!(again.stderr().contains("hint: --fresh"));
     place.epikv(&[CORRELATE, &["--out", "few", "--fresh", "--signals", "epikv", "--bootstrap", "0"]].concat()).ok();
@@ -181,6 +200,7 @@ fn what_does_not_fit_is_refused() {
     let place = labelled();
     let run = |more: &[&str]| place.epikv(&[CORRELATE, &["--out", "out"], more].concat());
     run(&["--signals", "hs_l3"]).refused(&["unknown signal \"hs_l3\"", "hint: `epikv signals`"]);
+    run(&["--signals", "h2o_attn"]).refused(&["signal h2o_attn: expected --kernel explicit", "hint: a fused kernel"]);
     run(&["--smooth", "mean32"]).refused(&["unknown smoothing \"mean32\"", "mean64"]);
     run(&["--labels", "nowhere"]).refused(&["nowhere/label_tokens.parquet"]);
     place.write("bad.csv", REFERENCE.replace("0.112", "1.5"));
@@ -205,6 +225,6 @@ fn signals_are_listed() {
     let text = place.epikv(&["signals"]).ok().stdout();
     let json: serde_json::Value = serde_json::from_str(&place.epikv(&["signals", "--json"]).ok().stdout()).unwrap();
     let names: Vec<&str> = json.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["hs_l2", "kv_key_var", "kv_val_var", "epikv", "epikv_raw", "kv_key"]);
+    assert_eq!(names, SIGNALS.iter().map(|row| row.spec.name).collect::<Vec<_>>());
     assert!(names.iter().all(|name| text.contains(&format!("{name} (one a "))));
 }

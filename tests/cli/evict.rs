@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use epikv_schemas::{EvictionRun, EvictionTiming, read_table};
+use epikv_schemas::{EvictionRun, EvictionStep, EvictionTiming, read_table};
 use serde_json::Value;
 
 use crate::support::{Place, Ran, bytes};
@@ -25,7 +25,7 @@ fn all_policies_at_two_budgets() {
     place.problems();
     let ran = evict(&place, &["--policies", "all", "--budgets", "16,prompt+50%", "--out", "e", "--json"]).ok();
     let rows = runs(&place, "e");
-    assert_eq!(rows.len(), 2 * (1 + 7 * 2), "no labels, so no oracle");
+    assert_eq!(rows.len(), 2 * (1 + 10 * 2), "no labels, so no oracle");
     let (timings, _) = read_table::<EvictionTiming>(&place.path("e").join("eviction_timings.parquet")).unwrap();
     assert_eq!(timings.len(), rows.len());
     for row in &rows {
@@ -42,14 +42,14 @@ fn all_policies_at_two_budgets() {
     assert_eq!(share.budget_tokens, full.n_new.map(|n| full.n_prompt + (n + 1) / 2));
     let json: Value = serde_json::from_str(&ran.stdout()).unwrap();
     let groups = json["groups"].as_array().unwrap();
-    assert_eq!(groups.len(), 15);
+    assert_eq!(groups.len(), 21);
     assert!(groups.iter().skip(1).all(|group| group["n_evictions"].as_i64() > Some(0)), "{groups:?}");
     for words in ["streaming-llm-absolute", "sinks(4)+recency", "not distinguishable at n=2", "epikv reads the layers"]
     {
         assert!(ran.stderr().contains(words), "{words}: {}", ran.stderr());
     }
     let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
-    assert!(report.contains("| random:0") && report.contains("## Against no eviction"), "{report}");
+    assert!(report.contains("| random:0") && report.contains("## Comparisons"), "{report}");
     let manifest = epikv_schemas::Manifest::open(&place.path("e")).unwrap();
     assert!(manifest.verify().is_ok());
 }
@@ -140,7 +140,7 @@ fn what_is_wrong_is_named() {
     let place = Place::new();
     place.problems();
     let policies = |text: &str| evict(&place, &["--policies", text, "--budgets", "16", "--out", "e"]);
-    policies("h3o").refused(&["unknown policy \"h3o\"", "streaming-llm-absolute", "hint: `epikv policies`"]);
+    policies("h3o").refused(&["unknown policy \"h3o\"", "streaming-llm-absolute", "hint: did you mean \"h2o\"?"]);
     policies("h2o;budget=3").refused(&["unknown part \"budget\"", "protect"]);
     policies("h2o;trigger=often").refused(&["policy part trigger", "every(N)", "\"often\""]);
     evict(&place, &["--budgets", "prompt-3", "--out", "e"]).refused(&["budget: expected a number", "\"prompt-3\""]);
@@ -162,4 +162,118 @@ fn the_registry_is_listed() {
         assert!(text.contains(row["name"].as_str().unwrap()) && text.contains(row["composition"].as_str().unwrap()));
     }
     assert!(text.contains("every(N)"), "{text}");
+}
+
+/// Two samples of two problems under two policies at two budgets.
+const GRID: &[&str] = &["--budgets", "20,24", "--samples", "2", "--temperature", "0.8", "--seed", "3"];
+
+fn grid(place: &Place, folder: &str, more: &[&str]) -> Ran {
+    evict(place, &[GRID, &["--out", folder], more].concat())
+}
+
+#[test]
+fn order_shards_and_additions_change_no_byte() {
+    let place = Place::new();
+    place.problems();
+    let all: &[&str] = &["--policies", "random,h2o"];
+    grid(&place, "whole", all).ok();
+    let want = bytes(&place.path("whole").join("eviction_runs.parquet"));
+    let rows = runs(&place, "whole");
+    assert_eq!(rows.len(), 2 * 2 * (1 + 2 * 2));
+    let texts: BTreeSet<_> = rows.iter().filter(|r| r.policy == "full").map(|r| r.token_ids.clone()).collect();
+    assert_eq!(texts.len(), 4, "every sample has random numbers of its own");
+
+    for shard in ["2/2", "1/2"] {
+        grid(&place, "shards", &[all, &["--shard", shard, "--batch", "1"]].concat()).ok();
+        assert!(!place.path("shards").join("eviction_runs.parquet").exists());
+    }
+    let ran = grid(&place, "shards", &["--policies", "h2o,full,random"]).ok();
+    assert!(ran.stderr().contains("20 generations were there already"), "{}", ran.stderr());
+    assert_eq!(bytes(&place.path("shards").join("eviction_runs.parquet")), want);
+
+    grid(&place, "grown", &["--policies", "random", "--budgets", "24", "--samples", "1"]).ok();
+    grid(&place, "grown", all).ok();
+    assert_eq!(bytes(&place.path("grown").join("eviction_runs.parquet")), want);
+    assert!(epikv_schemas::Manifest::open(&place.path("grown")).unwrap().verify().is_ok());
+
+    let conflict = grid(&place, "whole", &[all, &["--seed", "4"]].concat());
+    conflict.refused(&["a under full, sample 0, was made with another", "hint: --fresh starts over"]);
+    grid(&place, "whole", &[all, &["--seed", "4", "--fresh"]].concat()).ok();
+    assert_ne!(bytes(&place.path("whole").join("eviction_runs.parquet")), want);
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was() {
+    let place = Place::new();
+    place.problems();
+    let all: &[&str] = &["--policies", "random,h2o,epikv", "--threads", "1", "--batch", "1"];
+    grid(&place, "whole", all).ok();
+    let mut child = place.start(&[SHORT, GRID, &["--out", "killed"], all].concat());
+    let kept = || std::fs::read_dir(place.path("killed/.cells")).map_or(0, Iterator::count);
+    while kept() < 4 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = grid(&place, "killed", all).ok();
+    assert!(ran.stderr().contains("generations were there already"), "{}", ran.stderr());
+    let table = |folder: &str| bytes(&place.path(folder).join("eviction_runs.parquet"));
+    assert_eq!(table("killed"), table("whole"));
+    let (timings, _) = read_table::<EvictionTiming>(&place.path("killed").join("eviction_timings.parquet")).unwrap();
+    assert_eq!(timings.len(), runs(&place, "killed").len());
+}
+
+#[test]
+fn every_eviction_can_be_recorded() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--policies", "h2o,epikv", "--budgets", "20", "--out", "e", "--record-steps"];
+    evict(&place, &run).ok();
+    let mut steps: Vec<EvictionStep> = Vec::new();
+    for entry in std::fs::read_dir(place.path("e")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("eviction_steps-") {
+            steps.extend(read_table::<EvictionStep>(&path).unwrap().0);
+        }
+    }
+    for row in runs(&place, "e").iter().filter(|row| row.policy != "full") {
+        let own: Vec<_> = steps.iter().filter(|s| s.policy == row.policy && s.problem_id == row.problem_id).collect();
+        let sets: BTreeSet<_> = own.iter().map(|step| (step.layer, step.head)).collect();
+        assert_eq!(own.len() as i32, row.n_evicted.unwrap() * sets.len() as i32);
+        assert_eq!(row.policy == "epikv", sets.len() == 1, "{sets:?}");
+        for step in own {
+            assert!(step.pos >= row.n_prompt && step.pos <= row.n_prompt + step.step - 5, "protected: {step:?}");
+            match step.reason.as_str() {
+                "lowest_score" => assert!(step.kept_score.is_none_or(|kept| step.score.unwrap() < kept), "{step:?}"),
+                "tie" => assert_eq!(step.score, step.kept_score),
+                _ => assert_eq!(step.score, None),
+            }
+        }
+    }
+    // What was recorded need not be done again.
+    let ran = evict(&place, &run).ok();
+    assert!(ran.stderr().contains("6 generations were there already"), "{}", ran.stderr());
+    assert!(epikv_schemas::Manifest::open(&place.path("e")).unwrap().verify().is_ok());
+}
+
+#[test]
+fn a_swap_changes_the_score_alone() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--swap", "score=epikv,h2o,random,recency,kv-key", "--hold", "protect=prompt+recency;trigger=buffer(4)"];
+    evict(
+        &place,
+        &[&run[..], &["--budgets", "20", "--out", "e", "--primary", "window;score=epikv;trigger=buffer(4):full"]]
+            .concat(),
+    )
+    .ok();
+    let rows = runs(&place, "e");
+    let held: BTreeSet<String> = rows
+        .iter()
+        .filter(|row| row.policy != "full")
+        .map(|row| row.composition.split_once(';').unwrap().1.to_owned())
+        .collect();
+    assert_eq!(held.len(), 1, "{held:?}");
+    let scores: BTreeSet<&str> = rows.iter().map(|row| row.composition.split(';').next().unwrap()).collect();
+    assert_eq!(scores.len(), 5, "{scores:?}");
 }

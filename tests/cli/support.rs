@@ -1,7 +1,7 @@
 //! Running the binary in a fresh folder.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A fresh folder to run in.
 pub(crate) struct Place(tempfile::TempDir);
@@ -35,6 +35,18 @@ impl Place {
         let model: &[&str] = if runs_a_model && !is_given { &["--model", "random:0"] } else { &[] };
         let mut command = Command::new(env!("CARGO_BIN_EXE_epikv"));
         Ran(command.args(args).args(model).current_dir(self.0.path()).output().unwrap())
+    }
+
+    /// Starts the binary here with a small random model and does not wait for it.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_epikv"));
+        command
+            .args(args)
+            .args(["--model", "random:0"])
+            .current_dir(self.0.path())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
     }
 
     /// Makes `traces.parquet` of the two problems.

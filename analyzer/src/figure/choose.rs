@@ -168,6 +168,7 @@ mod tests {
             confidence: Confidence::P95,
             fisher: FisherMethod::Plain,
             replicates: 0,
+            surrogates: 0,
             seed: 0,
         };
         let about = About { model: "m", n_layers: 4, settings: &settings, reference: None };

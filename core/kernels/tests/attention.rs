@@ -152,26 +152,31 @@ fn slot_order_changes_no_bit() {
 fn observations_are_the_weights() {
     let (heads, kv, n) = (4, 2, 21);
     let case = case(heads, kv, 16, n);
-    let observe = Observe { column_sum: true, entropy: true, last_rows: 3 };
+    let observe = Observe { column_sum: true, young_sum: Some(2), entropy: true, distance: true, last_rows: 3 };
     let (out, seen) = case.run(0, n, 4, observe);
     assert_eq!(bits(&out), bits(&case.run(0, n, 4, Observe::default()).0), "observing changes no bit");
     for h in 0..heads {
         let (head, g) = (&seen[h / 2], h % 2);
-        let mut sums = vec![0.0; n];
+        let (mut sums, mut young) = (vec![0.0; n], vec![0.0; n]);
         for t in 0..n {
             let (_, p) = case.plain(t, h);
+            let distance: f64 = p.iter().enumerate().map(|(j, p)| p * (t - j) as f64).sum();
+            assert!((f64::from(head.distance[t * 2 + g]) - distance).abs() < 1e-4);
             let entropy: f64 = p.iter().map(|p| -p * p.ln()).sum();
             assert!((f64::from(head.entropy[t * 2 + g]) - entropy).abs() < 1e-5);
             for (j, p) in p.iter().enumerate() {
                 sums[j] += p;
+                young[j] += if t - j <= 2 { *p } else { 0.0 };
                 if t >= n - 3 {
                     let got = f64::from(head.last_rows[(g * 3 + t - (n - 3)) * n + j]);
                     assert!((got - p).abs() < 1e-6);
                 }
             }
         }
-        for (got, want) in head.column_sum[g * n..].iter().zip(&sums) {
-            assert!((f64::from(*got) - want).abs() < 1e-5);
+        for (got, want) in [(&head.column_sum, &sums), (&head.young_sum, &young)] {
+            for (got, want) in got[g * n..].iter().zip(want) {
+                assert!((f64::from(*got) - want).abs() < 1e-5);
+            }
         }
     }
 }

@@ -139,6 +139,9 @@ impl Decoder {
             cache.check_room(&row.positions())?;
             at += row.tokens.len();
         }
+        for cache in caches.iter_mut() {
+            self.renumber(cache)?;
+        }
         let slots = rows.iter().zip(caches.iter_mut()).map(|(row, cache)| cache.reserve(&row.positions()));
         let slots = slots.collect::<Result<Vec<_>>>()?;
         let lengths: Vec<usize> = rows.iter().map(|r| r.tokens.len()).collect();
@@ -146,11 +149,14 @@ impl Decoder {
         let mut taps = Taps::default();
 
         let ids: Vec<u32> = rows.iter().flat_map(|r| r.tokens.iter().copied()).collect();
-        let mut x = self.embedding.index_select(&Tensor::new(ids, &self.device)?, 0)?; // [T, d]
+        let mut x = self.embedding.index_select(&Tensor::new(ids.as_slice(), &self.device)?, 0)?; // [T, d]
         taps.record(plan, TapPoint::Embed, &x, &lengths, caches)?;
         for (layer, block) in self.blocks.iter().enumerate() {
             let normed = rms_norm(&x, &block.input_norm, self.config.rms_norm_eps)?;
             let (q, k, v) = self.project(block, &normed, &cos, &sin, |point, value| {
+                if matches!(point(layer), TapPoint::KeyPreRope(_)) {
+                    write_originals(layer, value, caches, &slots, &lengths)?;
+                }
                 taps.record(plan, point(layer), value, &lengths, caches)
             })?;
             write(layer, &k, &v, caches, &slots, &lengths)?;
@@ -169,9 +175,12 @@ impl Decoder {
             .flat_map(|(row, (first, n))| (first + n - row.n_logits()..first + n).map(|i| i as u32))
             .collect();
         let tapped = plan.points().any(|(p, _)| p == TapPoint::FinalNorm);
-        if tapped {
+        if tapped || plan.needs_logits() {
             let normed = rms_norm(&x, &self.final_norm, self.config.rms_norm_eps)?;
             taps.record(plan, TapPoint::FinalNorm, &normed, &lengths, caches)?;
+            if plan.needs_logits() {
+                taps.record_logits(plan, &normed, &ids, &lengths, caches, |x| self.head.forward(x))?;
+            }
         }
         if wanted.is_empty() {
             return Ok(StepOutput { logits: None, taps });
@@ -179,6 +188,15 @@ impl Decoder {
         let last = x.index_select(&Tensor::new(wanted, &self.device)?, 0)?;
         let logits = self.head.forward(&rms_norm(&last, &self.final_norm, self.config.rms_norm_eps)?)?;
         Ok(StepOutput { logits: Some(logits), taps })
+    }
+
+    /// Rotates the keys of a cache anew by their places among the tokens held, where its rotation asks for that and
+    /// evictions have changed the places. [`Decoder::forward`] does it too; a second call does nothing.
+    ///
+    /// # Errors
+    /// If the tensor library fails.
+    pub fn renumber(&self, cache: &mut RowCache) -> Result<()> {
+        cache.renumber(&self.rope)
     }
 
     /// Queries, keys and values of the packed tokens, rotated where they should be.
@@ -275,6 +293,22 @@ fn write(
             Ok(())
         })
     })??
+}
+
+/// Keeps the keys before rotation, `[sum T, H_kv, D]`, for the caches that rotate anew.
+fn write_originals(
+    layer: usize,
+    k: &Tensor,
+    caches: &[&mut RowCache],
+    slots: &[Vec<Vec<Slot>>],
+    lengths: &[usize],
+) -> Result<()> {
+    for ((cache, slots), (first, n)) in caches.iter().zip(slots).zip(offsets(lengths)) {
+        if cache.wants_originals() {
+            cache.write_originals(layer, &k.narrow(0, first, n)?, slots)?;
+        }
+    }
+    Ok(())
 }
 
 /// First token and number of tokens of each row.

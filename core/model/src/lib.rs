@@ -29,3 +29,8 @@ pub mod train;
 pub use candle_core::{DType, Device, Tensor};
 pub use error::{Error, Result};
 pub use model::Model;
+
+/// Name of the instructions that the kernels use on this machine. It changes the speed, not the bits.
+pub fn instruction_set() -> &'static str {
+    epikv_kernels::instruction_set().name()
+}

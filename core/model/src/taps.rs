@@ -1,16 +1,22 @@
 //! What a forward pass is asked to record, and what it recorded. Data in, data out: no callbacks.
 
+mod next_token;
+mod reduce;
+mod step;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use candle_core::{D, Tensor};
+use candle_core::Tensor;
 use epikv_kernels::attention::Observe;
-use epikv_kernels::lanes::dot;
 
 pub use epikv_kernels::attention::HeadObservation;
 
+pub use self::next_token::LogitTap;
+use self::reduce::reduced;
+use self::step::steps;
 use crate::cache::RowCache;
-use crate::error::{Error, Result};
-use crate::ops::{from_rows, kernels_apply, with_f32};
+use crate::error::Result;
+use crate::ops::with_f32;
 
 /// A named place in the forward pass. Layers are 0-based; shapes are for `T` packed tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,11 +45,17 @@ pub enum Reduce {
     Full,
     /// L2 norm over the last axis.
     Norm,
+    /// Mean over the last axis.
+    Mean,
     /// Unbiased variance over the last axis.
     Variance,
+    /// Largest less smallest over the last axis.
+    Range,
     /// L2 norm of the difference to the previous token of the row, also across calls; only for `[T, d]` points.
     /// Undefined at the first token that a cache ever takes.
     StepNorm,
+    /// One less the cosine to the previous token of the row, as [`Reduce::StepNorm`] otherwise.
+    StepCosine,
 }
 
 /// A reduction of attention weights, applied while they exist. The matrix is never kept.
@@ -51,8 +63,12 @@ pub enum Reduce {
 pub enum AttentionTap {
     /// Weight that each key receives, summed over the new tokens: `[H, keys]` a row.
     ColumnSum(usize),
+    /// The same from queries at most so many keys later: what was known of a token at that age.
+    YoungSum(usize, usize),
     /// Entropy of each new token's row in nats: `[T, H]` a row.
     RowEntropy(usize),
+    /// How many keys back each new token looks on average: `[T, H]` a row.
+    RowDistance(usize),
     /// The rows of the last `w` new tokens: `[H, w, keys]` a row.
     Rows(usize, usize),
 }
@@ -62,6 +78,7 @@ pub enum AttentionTap {
 pub struct ProbePlan {
     points: BTreeSet<(TapPoint, Reduce)>,
     attention: BTreeSet<AttentionTap>,
+    logits: BTreeSet<LogitTap>,
 }
 
 impl ProbePlan {
@@ -79,12 +96,20 @@ impl ProbePlan {
         self
     }
 
+    /// Adds a reduction of the logits of every token, which costs the head's product at each of them.
+    #[must_use]
+    pub fn logits(mut self, tap: LogitTap) -> Self {
+        self.logits.insert(tap);
+        self
+    }
+
     /// Everything that either plan asks for.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self {
             points: self.points.union(&other.points).copied().collect(),
             attention: self.attention.union(&other.attention).copied().collect(),
+            logits: self.logits.union(&other.logits).copied().collect(),
         }
     }
 
@@ -95,7 +120,16 @@ impl ProbePlan {
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.points.is_empty() && self.attention.is_empty()
+        self.points.is_empty() && self.attention.is_empty() && self.logits.is_empty()
+    }
+
+    /// Whether the head must run for every token.
+    pub fn needs_logits(&self) -> bool {
+        !self.logits.is_empty()
+    }
+
+    pub(crate) fn logit_taps(&self) -> Vec<LogitTap> {
+        self.logits.iter().copied().collect()
     }
 
     pub(crate) fn points(&self) -> impl Iterator<Item = (TapPoint, Reduce)> + '_ {
@@ -108,7 +142,9 @@ impl ProbePlan {
         for tap in &self.attention {
             match *tap {
                 AttentionTap::ColumnSum(l) if l == layer => observe.column_sum = true,
+                AttentionTap::YoungSum(l, age) if l == layer => observe.young_sum = Some(age),
                 AttentionTap::RowEntropy(l) if l == layer => observe.entropy = true,
+                AttentionTap::RowDistance(l) if l == layer => observe.distance = true,
                 AttentionTap::Rows(l, w) if l == layer => observe.last_rows = observe.last_rows.max(w),
                 _ => {}
             }
@@ -121,12 +157,13 @@ impl ProbePlan {
 #[derive(Debug, Default)]
 pub struct Taps {
     tensors: BTreeMap<(TapPoint, Reduce), Tensor>,
-    steps: BTreeMap<TapPoint, Vec<Option<f32>>>,
+    steps: BTreeMap<(TapPoint, Reduce), Vec<Option<f32>>>,
     attention: BTreeMap<usize, Vec<Vec<HeadObservation>>>,
+    logits: BTreeMap<LogitTap, Vec<Option<f32>>>,
 }
 
 impl Taps {
-    /// A recorded tensor; `Full` has the shape of its point, `Norm` and `Variance` lack the last axis.
+    /// A recorded tensor; `Full` has the shape of its point, the others lack the last axis.
     pub fn get(&self, point: TapPoint, reduce: Reduce) -> Option<&Tensor> {
         self.tensors.get(&(point, reduce))
     }
@@ -141,7 +178,32 @@ impl Taps {
 
     /// Step norms `[T]`, null at the first token that a cache ever takes.
     pub fn step_norms(&self, point: TapPoint) -> Option<&[Option<f32>]> {
-        self.steps.get(&point).map(Vec::as_slice)
+        self.steps(point, Reduce::StepNorm)
+    }
+
+    /// Steps from each token's predecessor `[T]` under [`Reduce::StepNorm`] or [`Reduce::StepCosine`], null at the first
+    /// token that a cache ever takes.
+    pub fn steps(&self, point: TapPoint, reduce: Reduce) -> Option<&[Option<f32>]> {
+        self.steps.get(&(point, reduce)).map(Vec::as_slice)
+    }
+
+    /// A reduction of the logits, `[T]`; null where undefined.
+    pub fn logits(&self, tap: LogitTap) -> Option<&[Option<f32>]> {
+        self.logits.get(&tap).map(Vec::as_slice)
+    }
+
+    /// Records the reductions of the logits that the plan asks for.
+    pub(crate) fn record_logits(
+        &mut self,
+        plan: &ProbePlan,
+        normed: &Tensor,
+        tokens: &[u32],
+        rows: &[usize],
+        caches: &mut [&mut RowCache],
+        head: impl Fn(&Tensor) -> Result<Tensor>,
+    ) -> Result<()> {
+        self.logits = next_token::logit_taps(&plan.logit_taps(), normed, tokens, rows, caches, head)?;
+        Ok(())
     }
 
     /// What was observed of the attention of a layer: by row, then by KV head. Keys are in order of positions.
@@ -162,91 +224,16 @@ impl Taps {
         rows: &[usize],
         caches: &mut [&mut RowCache],
     ) -> Result<()> {
-        for (_, reduce) in plan.points().filter(|(p, _)| *p == point) {
-            let value = match reduce {
-                Reduce::Full => x.clone(),
-                Reduce::Norm => x.sqr()?.sum(D::Minus1)?.sqrt()?,
-                Reduce::Variance if kernels_apply(x) => variances(x)?,
-                Reduce::Variance => x.var(D::Minus1)?,
-                Reduce::StepNorm => {
-                    self.steps.insert(point, step_norms(point, x, rows, caches)?);
-                    continue;
-                }
-            };
-            self.tensors.insert((point, reduce), value);
+        let asked = plan.points().filter(|(p, _)| *p == point).map(|(_, reduce)| reduce);
+        let (of_steps, others): (Vec<Reduce>, Vec<Reduce>) =
+            asked.partition(|reduce| matches!(reduce, Reduce::StepNorm | Reduce::StepCosine));
+        for reduce in others {
+            self.tensors.insert((point, reduce), reduced(x, reduce)?);
+        }
+        if !of_steps.is_empty() {
+            let found = steps(point, &of_steps, x, rows, caches)?;
+            self.steps.extend(of_steps.into_iter().map(|reduce| (point, reduce)).zip(found));
         }
         Ok(())
     }
-}
-
-/// Unbiased variance over the last axis, in one pass over the values and without the tensor library's temporaries.
-fn variances(x: &Tensor) -> Result<Tensor> {
-    let (outer, d) = x.dims().split_at(x.dims().len() - 1);
-    let d = d[0];
-    let all = with_f32(x, |x| {
-        let of = |v: &[f32]| {
-            let mean = v.iter().map(|&x| f64::from(x)).sum::<f64>() / d as f64;
-            let squares: f64 = v.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum();
-            (squares / (d as f64 - 1.0)) as f32
-        };
-        x.chunks_exact(d).map(of).collect()
-    })?;
-    from_rows(all, outer)
-}
-
-/// `|a - b|` with the sum in lane order.
-fn distance(a: &[f32], b: &[f32]) -> f32 {
-    let difference: Vec<f32> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    dot(&difference, &difference).sqrt()
-}
-
-/// Differences to the previous token of each row; the last token of a row is kept for the next call.
-fn step_norms(point: TapPoint, x: &Tensor, rows: &[usize], caches: &mut [&mut RowCache]) -> Result<Vec<Option<f32>>> {
-    let key = match point {
-        TapPoint::Embed => 0,
-        TapPoint::ResidPost(layer) => layer + 1,
-        TapPoint::FinalNorm => usize::MAX,
-        _ => {
-            return Err(Error::Request {
-                what: "step norm",
-                expected: "a point of shape [T, d]".to_owned(),
-                got: format!("{point:?}"),
-            });
-        }
-    };
-    let (mut all, mut first) = (Vec::new(), 0);
-    for (cache, &n) in caches.iter_mut().zip(rows) {
-        if n == 0 {
-            continue;
-        }
-        let own = x.narrow(0, first, n)?;
-        let before = cache.previous.get(&key);
-        if kernels_apply(&own) {
-            let last = with_f32(&own, |own| -> Result<Vec<f32>> {
-                let d = own.len() / n;
-                all.push(before.map(|last| with_f32(last, |last| distance(&own[..d], last))).transpose()?);
-                all.extend(own.chunks_exact(d).zip(own[d..].chunks_exact(d)).map(|(a, b)| Some(distance(b, a))));
-                Ok(own[own.len() - d..].to_vec())
-            })??;
-            let d = last.len();
-            cache.previous.insert(key, from_rows(last, &[1, d])?);
-            first += n;
-            continue;
-        }
-        let chain = match before {
-            Some(last) => Tensor::cat(&[last, &own], 0)?,
-            None => own.clone(),
-        };
-        let m = chain.dim(0)?;
-        if before.is_none() {
-            all.push(None);
-        }
-        if m > 1 {
-            let norms = (chain.narrow(0, 1, m - 1)? - chain.narrow(0, 0, m - 1)?)?.sqr()?.sum(D::Minus1)?.sqrt()?;
-            all.extend(norms.to_vec1::<f32>()?.into_iter().map(Some));
-        }
-        cache.previous.insert(key, own.narrow(0, n - 1, 1)?.contiguous()?);
-        first += n;
-    }
-    Ok(all)
 }

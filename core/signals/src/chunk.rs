@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epikv_model::taps::{HeadObservation, Reduce, TapPoint, Taps};
+use epikv_model::taps::{HeadObservation, LogitTap, Reduce, TapPoint, Taps};
 
 use crate::error::{Error, Result};
 
@@ -43,54 +43,93 @@ impl<'t> Chunk<'t> {
         self.tokens.is_empty()
     }
 
-    /// Norms of the step from each token's predecessor, `[T]`; null where there is none or the norm is not finite.
+    /// Steps from each token's predecessor under a step reduction, `[T]`; null where there is none or it is not finite.
     ///
     /// # Errors
     /// If the pass did not record them, or did not have these tokens; `signal` names who asked.
-    pub fn step_norms(
+    pub fn steps(
         &self,
         signal: &'static str,
         point: TapPoint,
+        reduce: Reduce,
     ) -> Result<impl ExactSizeIterator<Item = Option<f32>> + use<'t>> {
-        let what = "step norms";
-        let all = self.taps.step_norms(point).ok_or(Error::NotRecorded { signal, what, point })?;
-        let own = all.get(self.tokens.clone()).ok_or_else(|| Error::ChunkOutside {
-            signal,
-            tokens: self.tokens.clone(),
-            n_recorded: all.len(),
-        })?;
-        Ok(own.iter().map(|norm| norm.filter(|g| g.is_finite())))
+        let all = self.taps.steps(point, reduce).ok_or(Error::NotRecorded { signal, what: words(reduce), point })?;
+        Ok(self.own(signal, all, 1)?.iter().map(|step| step.filter(|g| g.is_finite())))
     }
 
-    /// Unbiased variance over the `D` channels of each token and head, mean over the heads, `[T]`; null where that is
-    /// not finite.
+    /// A reduction of the logits of each token, `[T]`; null where undefined or not finite.
     ///
     /// # Errors
-    /// As [`Chunk::step_norms`].
-    pub fn mean_variances(&self, signal: &'static str, point: TapPoint) -> Result<Vec<Option<f32>>> {
-        let mut sums = vec![0.0; self.len()];
-        let heads = self.add_variances(signal, point, &mut sums)?;
-        Ok(sums.into_iter().map(|sum| Some((sum / heads as f64) as f32).filter(|mean| mean.is_finite())).collect())
+    /// As [`Chunk::steps`].
+    pub fn logits(&self, signal: &'static str, tap: LogitTap) -> Result<Vec<Option<f32>>> {
+        let all = self.taps.logits(tap).ok_or(Error::NoLogits { signal, tap })?;
+        Ok(self.own(signal, all, 1)?.iter().map(|value| value.filter(|v| v.is_finite())).collect())
     }
 
-    /// Adds to `sums` `[T]` the variance over channels at each token, summed over the KV heads; returns their number.
+    /// One number a token from what was recorded of it, `[T]`; null where it is not finite.
+    ///
+    /// `of` gets the recorded values of one token: `H` where a `[T, H, D]` point is reduced over its channels, one where a
+    /// `[T, d]` point is.
     ///
     /// # Errors
-    /// As [`Chunk::step_norms`].
-    pub(crate) fn add_variances(&self, signal: &'static str, point: TapPoint, sums: &mut [f64]) -> Result<usize> {
-        let what = "variances";
-        let missing = || Error::NotRecorded { signal, what, point };
-        let shape = self.taps.get(point, Reduce::Variance).ok_or_else(missing)?.dims();
-        let (n_recorded, heads) = (shape[0], shape.iter().skip(1).product::<usize>());
-        let outside = || Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded };
-        let added = self.taps.values(point, Reduce::Variance, |all| {
-            let own = all.get(self.tokens.start * heads..self.tokens.end * heads)?;
-            for (sum, of_token) in sums.iter_mut().zip(own.chunks_exact(heads.max(1))) {
-                *sum += of_token.iter().map(|&v| f64::from(v)).sum::<f64>();
-            }
-            Some(heads)
-        })?;
-        added.ok_or_else(missing)?.ok_or_else(outside)
+    /// As [`Chunk::steps`].
+    pub fn each(
+        &self,
+        signal: &'static str,
+        point: TapPoint,
+        reduce: Reduce,
+        of: impl Fn(&[f32]) -> f64,
+    ) -> Result<Vec<Option<f32>>> {
+        self.lend(signal, point, reduce, |tokens, width| {
+            let finite = |value: f64| Some(value as f32).filter(|v| v.is_finite());
+            tokens.chunks_exact(width).map(|token| finite(of(token))).collect()
+        })
+    }
+
+    /// Lends what was recorded of the own tokens, row-major, with the number of values of a token.
+    ///
+    /// # Errors
+    /// As [`Chunk::steps`].
+    pub fn lend<R>(
+        &self,
+        signal: &'static str,
+        point: TapPoint,
+        reduce: Reduce,
+        f: impl FnOnce(&[f32], usize) -> R,
+    ) -> Result<R> {
+        let missing = || Error::NotRecorded { signal, what: words(reduce), point };
+        let width = self.taps.get(point, reduce).ok_or_else(missing)?.dims()[1..].iter().product::<usize>().max(1);
+        let lent = self.taps.values(point, reduce, |all| self.own(signal, all, width).map(|own| f(own, width)))?;
+        lent.ok_or_else(missing)?
+    }
+
+    /// Channels of a head at a `[T, H, D]` point that was recorded in full.
+    ///
+    /// # Errors
+    /// As [`Chunk::steps`].
+    pub(crate) fn head_dim(&self, signal: &'static str, point: TapPoint) -> Result<usize> {
+        let full = self.taps.get(point, Reduce::Full);
+        let missing = Error::NotRecorded { signal, what: words(Reduce::Full), point };
+        full.and_then(|tensor| tensor.dims().last().copied()).ok_or(missing)
+    }
+
+    /// The values of the own tokens, `width` each, among those of the pass.
+    fn own<'a, T>(&self, signal: &'static str, all: &'a [T], width: usize) -> Result<&'a [T]> {
+        let outside = || Error::ChunkOutside { signal, tokens: self.tokens.clone(), n_recorded: all.len() / width };
+        all.get(self.tokens.start * width..self.tokens.end * width).ok_or_else(outside)
+    }
+}
+
+/// What a reduction is called in messages.
+fn words(reduce: Reduce) -> &'static str {
+    match reduce {
+        Reduce::Full => "values",
+        Reduce::Norm => "norms",
+        Reduce::Mean => "means",
+        Reduce::Variance => "variances",
+        Reduce::Range => "ranges",
+        Reduce::StepNorm => "step norms",
+        Reduce::StepCosine => "step cosines",
     }
 }
 
@@ -103,12 +142,15 @@ mod tests {
         let taps = Taps::default();
         let chunk = Chunk::new(&taps, 0..3);
         assert_eq!((chunk.len(), chunk.is_empty()), (3, false));
-        let error = chunk.step_norms("hs_l2", TapPoint::ResidPost(2)).err().expect("nothing was recorded");
+        let error = chunk.steps("hs_l2", TapPoint::ResidPost(2), Reduce::StepNorm).err().expect("nothing was recorded");
         assert_eq!(error.to_string(), "signal hs_l2: expected the step norms of ResidPost(2) among the taps, got none");
-        let error = chunk.mean_variances("kv_key_var", TapPoint::KeyPostRope(1)).expect_err("nothing was recorded");
+        let error = chunk.each("kv_key_var", TapPoint::KeyPostRope(1), Reduce::Variance, |_| 0.0);
+        let error = error.expect_err("nothing was recorded");
         assert_eq!(
             error.to_string(),
             "signal kv_key_var: expected the variances of KeyPostRope(1) among the taps, got none"
         );
+        let error = chunk.logits("entropy", LogitTap::Entropy).expect_err("nothing was recorded");
+        assert_eq!(error.to_string(), "signal entropy: expected Entropy of the logits among the taps, got none");
     }
 }

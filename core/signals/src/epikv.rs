@@ -5,7 +5,7 @@
 //! z_l(t)   = (g_l(t) - mean(win_l)) / (sd(win_l) + 1e-6)      0 where the window holds fewer than two values
 //! ```
 //!
-//! `g_l` is the step norm of [`HsL2`](crate::HsL2), `win_l` its last 64 values, that of `t` included, `sd` the population
+//! `g_l` is the step norm of the signal `hs_l2`, `win_l` its last 64 values, that of `t` included, `sd` the population
 //! deviation, and `a`, `b` are layers 10 and 21 of 32, mapped to other depths by [`map_layer`]. Each token is scored once,
 //! as it is fed; `|score| <= 2 sqrt(63)`.
 //!
@@ -131,7 +131,8 @@ impl Signal for Epikv {
     }
 
     fn push(&mut self, chunk: &Chunk<'_>) -> Result<Vec<Option<f32>>> {
-        let [early, late] = self.layers.map(|layer| chunk.step_norms(SPEC.name, TapPoint::ResidPost(layer)));
+        let [early, late] =
+            self.layers.map(|layer| chunk.steps(self.spec().name, TapPoint::ResidPost(layer), Reduce::StepNorm));
         Ok(early?.zip(late?).map(|(a, b)| self.next([a, b])).collect())
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epikv_model::taps::TapPoint;
+use epikv_model::taps::{LogitTap, TapPoint};
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -57,6 +57,14 @@ pub enum Error {
         /// The missing point.
         point: TapPoint,
     },
+    /// The forward pass did not reduce the logits that the signal's plan asks for.
+    #[error("signal {signal}: expected {tap:?} of the logits among the taps, got none")]
+    NoLogits {
+        /// The signal.
+        signal: &'static str,
+        /// The missing reduction.
+        tap: LogitTap,
+    },
     /// A chunk names tokens that the pass did not have.
     #[error("signal {signal}: expected tokens {}..{} among the taps, got {n_recorded} tokens", tokens.start, tokens.end)]
     ChunkOutside {
@@ -68,7 +76,7 @@ pub enum Error {
         n_recorded: usize,
     },
     /// A smoother that is not known.
-    #[error("unknown smoothing {given:?}: expected raw, mean{window}, ema or z{window}")]
+    #[error("unknown smoothing {given:?}: expected raw, mean{window}, ema, z{window} or max{window}")]
     UnknownSmoothing {
         /// As typed.
         given: String,

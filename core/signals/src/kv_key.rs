@@ -1,11 +1,11 @@
-//! How much the channels of a token's keys differ, smoothed over the tokens before it.
+//! How much the channels of a token's keys, or values, differ, smoothed over the tokens before it.
 //!
 //! ```text
 //! v(t)     = mean over layers and KV heads of Var_D(k_{l,h}(t))
 //! score(t) = mean of the last 64 values of v, that of t included
 //! ```
 //!
-//! with `k` the key after rotation, as cached, and `Var_D` the unbiased variance over its `D` channels.
+//! with `k` the key after rotation, as cached, or the value (`kv_val`), and `Var_D` the unbiased variance over its `D` channels.
 //!
 //! Cost: `O(L H_kv D)` a token on the device and `O(64)` here; state: one window.
 
@@ -26,9 +26,18 @@ pub(crate) static SPEC: SignalSpec = SignalSpec {
     source: "EpiKV (arXiv 2606.26472), the key-variance variant; `kv_key` in its authors' code",
 };
 
+pub(crate) static VALUE: SignalSpec = SignalSpec {
+    name: "kv_val",
+    doc: "Rolling mean (window 64) of the variance of the value over its channels, meant over layers and KV heads",
+    unit: "1",
+    source: "EpiKV (arXiv 2606.26472), the value-variance variant; `kv_val` in its authors' code",
+};
+
 /// The score of a model.
 #[derive(Debug, Clone)]
 pub struct KvKey {
+    spec: &'static SignalSpec,
+    point: fn(usize) -> TapPoint,
     n_layers: usize,
     window: Rolling,
 }
@@ -39,10 +48,22 @@ impl KvKey {
     /// # Errors
     /// If the model has no layers.
     pub fn new(n_layers: usize) -> Result<Self> {
+        Self::of(&SPEC, TapPoint::KeyPostRope, n_layers)
+    }
+
+    /// The same of the values.
+    ///
+    /// # Errors
+    /// If the model has no layers.
+    pub fn value(n_layers: usize) -> Result<Self> {
+        Self::of(&VALUE, TapPoint::Value, n_layers)
+    }
+
+    fn of(spec: &'static SignalSpec, point: fn(usize) -> TapPoint, n_layers: usize) -> Result<Self> {
         if n_layers == 0 {
-            return Err(Error::Layer { signal: SPEC.name, layer: 0, n_layers });
+            return Err(Error::Layer { signal: spec.name, layer: 0, n_layers });
         }
-        Ok(Self { n_layers, window: Rolling::new(RollingSpec::new(WINDOW)?) })
+        Ok(Self { spec, point, n_layers, window: Rolling::new(RollingSpec::new(WINDOW)?) })
     }
 
     /// The score of the next token from its mean variance.
@@ -54,11 +75,11 @@ impl KvKey {
 
 impl Signal for KvKey {
     fn spec(&self) -> &'static SignalSpec {
-        &SPEC
+        self.spec
     }
 
     fn plan(&self) -> ProbePlan {
-        let tap = |plan: ProbePlan, layer| plan.tap(TapPoint::KeyPostRope(layer), Reduce::Variance);
+        let tap = |plan: ProbePlan, layer| plan.tap((self.point)(layer), Reduce::Variance);
         (0..self.n_layers).fold(ProbePlan::default(), tap)
     }
 
@@ -66,7 +87,12 @@ impl Signal for KvKey {
         let mut sums = vec![0.0; chunk.len()];
         let mut terms = 0;
         for layer in 0..self.n_layers {
-            terms += chunk.add_variances(SPEC.name, TapPoint::KeyPostRope(layer), &mut sums)?;
+            terms += chunk.lend(self.spec.name, (self.point)(layer), Reduce::Variance, |all, n_heads| {
+                for (sum, of_token) in sums.iter_mut().zip(all.chunks_exact(n_heads)) {
+                    *sum += of_token.iter().map(|&v| f64::from(v)).sum::<f64>();
+                }
+                n_heads
+            })?;
         }
         Ok(sums.into_iter().map(|sum| self.next(sum / terms as f64)).collect())
     }

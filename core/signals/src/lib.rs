@@ -30,26 +30,43 @@
 //! ```
 
 mod attention_sum;
+mod attn_received;
+mod attn_row;
+mod band_score;
 mod chunk;
+mod cross_head_var;
 mod epikv;
 mod error;
+mod hs_cos;
 mod hs_l2;
+mod hs_norm;
+mod key_diff;
+mod key_score;
 mod kv_key;
+mod kv_norm;
+mod kv_range;
 mod kv_var;
+mod lag;
+mod lag_next;
+mod late;
+mod layer_mean;
 mod layers;
+mod per_layer;
 mod registry;
 mod signal;
 mod smoothed;
 mod smoother;
+mod token;
 
 pub use attention_sum::{AttentionRows, AttentionSum};
 pub use chunk::Chunk;
 pub use epikv::Epikv;
 pub use error::{Error, Result};
-pub use hs_l2::HsL2;
+pub use key_score::KeyScore;
 pub use kv_key::KvKey;
-pub use kv_var::KvVar;
+pub use late::LateSignal;
 pub use layers::{REFERENCE_LAYERS, map_layer};
+pub use per_layer::At;
 pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};
 pub use signal::{Signal, SignalSpec};
 pub use smoothed::Smoothed;

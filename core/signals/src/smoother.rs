@@ -6,6 +6,7 @@
 //! | `meanN` | mean of the last `N` values, that of `t` included | a window |
 //! | `ema` | `e(t) = decay e(t-1) + (1 - decay) x(t)`, `e` of the first value = that value | one number |
 //! | `zN` | `(x(t) - mean) / (sd + 1e-6)` over the same window, `sd` of the population; 0 below two values | a window |
+//! | `maxN` | largest of the last `N` values, that of `t` included | a window |
 //!
 //! The constants scale together: `decay = 1 - 6.4/N`, which is 0.9 at the published `N` = 64 (a memory of `N/6.4` values),
 //! and 0 below `N` = 7. Windows start with what there is, and an undefined value is undefined and leaves no trace.
@@ -35,23 +36,26 @@ pub enum Smoother {
     Ema,
     /// Distance from the window's mean in deviations.
     Z,
+    /// Largest of the window.
+    Max,
 }
 
 impl Smoother {
     /// Every smoother, in the order of the tables.
-    pub const ALL: [Self; 4] = [Self::Raw, Self::Mean, Self::Ema, Self::Z];
+    pub const ALL: [Self; 5] = [Self::Raw, Self::Mean, Self::Ema, Self::Z, Self::Max];
 
-    /// The name that files and tables show, with a window of `window` tokens: `raw`, `mean64`, `ema`, `z64`.
+    /// The name that files and tables show, with a window of `window` tokens: `raw`, `mean64`, `ema`, `z64`, `max64`.
     pub fn name(self, window: usize) -> String {
         match self {
             Self::Raw => "raw".to_owned(),
             Self::Mean => format!("mean{window}"),
             Self::Ema => "ema".to_owned(),
             Self::Z => format!("z{window}"),
+            Self::Max => format!("max{window}"),
         }
     }
 
-    /// The smoother of a name. `mean` and `z` may stand without their window.
+    /// The smoother of a name. `mean`, `z` and `max` may stand without their window.
     ///
     /// # Errors
     /// If the name is not known, or names another window.
@@ -67,6 +71,7 @@ impl Smoother {
             Self::Mean => "mean",
             Self::Ema => "ema",
             Self::Z => "z",
+            Self::Max => "max",
         }
     }
 
@@ -86,6 +91,7 @@ impl Smoother {
             Self::Mean => State::Mean(rolling()?),
             Self::Ema => State::Ema(Ema::new(Self::decay(window), EmaInit::First)?),
             Self::Z => State::Z(rolling()?),
+            Self::Max => State::Max(rolling()?),
         }))
     }
 }
@@ -100,6 +106,7 @@ enum State {
     Mean(Rolling),
     Ema(Ema),
     Z(Rolling),
+    Max(Rolling),
 }
 
 impl Smoothing {
@@ -112,6 +119,10 @@ impl Smoothing {
             State::Mean(rolling) => rolling.push(x).map(|point| point.mean as f32),
             State::Ema(ema) => ema.push(x).map(|average| average as f32),
             State::Z(rolling) => rolling.push(x).map(|point| point.z as f32),
+            State::Max(rolling) => {
+                rolling.push(x)?;
+                rolling.values().iter().copied().reduce(f64::max).map(|largest| largest as f32)
+            }
         }
     }
 
@@ -119,7 +130,7 @@ impl Smoothing {
     pub fn reset(&mut self) {
         match &mut self.0 {
             State::Raw => {}
-            State::Mean(rolling) | State::Z(rolling) => rolling.reset(),
+            State::Mean(rolling) | State::Z(rolling) | State::Max(rolling) => rolling.reset(),
             State::Ema(ema) => ema.reset(),
         }
     }
@@ -141,6 +152,7 @@ mod tests {
         assert_eq!(smoothed(Smoother::Mean, 2, &x), [1.0, 1.5, 4.0]);
         // A window of 64 has a decay of 0.9: 1, 0.9 + 0.2, 0.9 * 1.1 + 0.6.
         assert_eq!(smoothed(Smoother::Ema, 64, &x), [1.0, 1.1, 1.59]);
+        assert_eq!(smoothed(Smoother::Max, 2, &[1.0, 3.0, 2.0, -4.0, -5.0]), [1.0, 3.0, 3.0, 2.0, -4.0]);
         let z = smoothed(Smoother::Z, 2, &x);
         assert!(z[0].to_bits() == 0 && (z[1] - 1.0).abs() < 1e-5 && (z[2] - 1.0).abs() < 1e-5, "{z:?}");
     }
@@ -160,7 +172,7 @@ mod tests {
         }
         assert_eq!(Smoother::parse("z", 32).expect("a stem"), Smoother::Z);
         let error = Smoother::parse("mean64", 32).expect_err("another window");
-        assert_eq!(error.to_string(), "unknown smoothing \"mean64\": expected raw, mean32, ema or z32");
+        assert_eq!(error.to_string(), "unknown smoothing \"mean64\": expected raw, mean32, ema, z32 or max32");
         assert!(error.hint().is_some());
     }
 

@@ -6,7 +6,7 @@ use epikv_model::cache::{Capacity, RowCache, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
-use epikv_signals::{Chunk, SIGNALS, Signal, Smoothed, Smoother};
+use epikv_signals::{Chunk, SIGNALS, Signal, Smoothed, Smoother, find};
 
 const N_LAYERS: usize = 4;
 /// Longer than the rolling window.
@@ -26,13 +26,16 @@ fn tokens(n: usize, seed: u32) -> Vec<u32> {
     (0..n as u32).map(|i| 3 + (i * i * 7 + i * 13 + seed) % 500).collect()
 }
 
-/// Every signal of the table at every layer, and each once more behind every smoother.
+/// Every signal of the table at every layer, and one with state and one without behind every smoother.
 fn signals() -> Vec<Box<dyn Signal>> {
-    let all = || SIGNALS.iter().flat_map(|row| row.all(N_LAYERS).expect("deep enough")).map(|(_, signal)| signal);
+    let all = SIGNALS.iter().flat_map(|row| row.all(N_LAYERS).expect("deep enough")).map(|(_, signal)| signal);
     let smoothed = |smoother| {
-        all().map(move |signal| -> Box<dyn Signal> { Box::new(Smoothed::new(signal, smoother, 16).expect("a window")) })
+        ["hs_l2", "key_diff"].map(|name| -> Box<dyn Signal> {
+            let signal = find(name).expect("a row").at_layer(1, N_LAYERS).expect("a layer");
+            Box::new(Smoothed::new(signal, smoother, 16).expect("a window"))
+        })
     };
-    all().chain(Smoother::ALL.into_iter().flat_map(smoothed)).collect()
+    all.chain(Smoother::ALL.into_iter().flat_map(smoothed)).collect()
 }
 
 /// The values of a sequence, fed with exactly the signal's own plan.
@@ -63,6 +66,10 @@ fn names_are_unique_and_well_formed_and_everything_is_documented() {
         for (layer, signal) in row.all(N_LAYERS).expect("deep enough") {
             assert_eq!(signal.spec(), row.spec, "layer {layer:?}");
             assert!(!signal.plan().is_empty());
+        }
+        if let Some(late) = row.late(N_LAYERS).expect("deep enough") {
+            assert_eq!(late.spec(), row.spec);
+            assert!(!late.plan().is_empty());
         }
     }
 }
@@ -107,8 +114,11 @@ fn a_row_does_not_see_the_row_packed_beside_it() {
         let (mut a, mut b) = (cache(&decoder), cache(&decoder));
         let inputs = [&first, &second].map(|ids| RowInput::next(&a, ids.clone(), LogitsOf::None));
         let output = decoder.forward(&inputs, &mut [&mut a, &mut b], &signal.plan()).expect("a pass");
-        let packed = signal.push(&Chunk::new(&output.taps, 20..50)).expect("what the plan asks for");
+        let packed = signal.push(&Chunk::new(&output.taps, 20..50).in_row(1)).expect("what the plan asks for");
         assert_eq!(packed, alone, "{signal:?}");
-        assert!(signal.push(&Chunk::new(&output.taps, 40..51)).is_err(), "the pass has 50 tokens");
+        assert!(
+            signal.plan().needs_attention() || signal.push(&Chunk::new(&output.taps, 40..51)).is_err(),
+            "the pass has 50 tokens"
+        );
     }
 }

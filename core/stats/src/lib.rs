@@ -14,7 +14,7 @@
 //! | --- | --- |
 //! | how are values ordered | [`rank`], [`topk`], [`kendall`], [`quantile`] |
 //! | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`], [`pooled_pairs`] |
-//! | how sure are we | [`fisher`], [`pool`], [`bootstrap`], [`resample`], [`circular_shift`], [`permutation`], [`power`] |
+//! | how sure are we | [`fisher`], [`pool`], [`bootstrap`], [`resample`], [`surrogate`], [`circular_shift`], [`permutation`], [`power`] |
 //! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`equivalence`], [`cochran`] |
 //! | how often is an answer right | [`proportion`], [`pass_at_k`], [`clustered`] |
 //! | many claims at once | [`adjust`], [`permutation`] |
@@ -68,6 +68,7 @@ pub mod rolling;
 pub mod signed;
 pub mod spearman;
 pub mod stratified;
+pub mod surrogate;
 pub mod tails;
 pub mod topk;
 pub mod trend;

@@ -29,6 +29,7 @@ fn scores(evictor: &Evictor, cache: &RowCache, set: usize) -> Vec<(Pos, f32)> {
     match &evictor.scores {
         Scores::Frozen(frozen) => positions.map(|pos| (pos, frozen.at(pos))).collect(),
         Scores::Live(sums) => positions.zip(sums.of(set).iter().copied()).collect(),
+        Scores::Keys(score) => positions.zip(score.of(cache).expect("on the CPU").swap_remove(set)).collect(),
     }
 }
 
@@ -69,14 +70,63 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
     let sinks = Protect { prompt: false, sinks: 2, recency: Recency::Tokens(3) };
     let nothing = Protect { prompt: false, sinks: 0, recency: Recency::None };
     let base = find("window").expect("a row").policy;
-    for text in ["recency", "random", "kv-key", "epikv(0+1+window8)", "epikv-raw(1+0)", "h2o", "h2o(decode)", "labels"]
-    {
+    for text in [
+        "recency",
+        "random",
+        "kv-key",
+        "k-norm",
+        "key-diff",
+        "epikv(0+1+window8)",
+        "epikv-raw(1+0)",
+        "h2o",
+        "h2o(decode)",
+        "labels",
+    ] {
         let score: Score = text.parse().expect("a score");
         for protect in [usual, sinks, nothing] {
-            for (trigger, scope) in [(1, Scope::Global), (1, Scope::PerHead), (5, Scope::PerLayer)] {
-                let policy = Policy { score, protect, trigger: Trigger::Over(trigger), scope, ..base };
+            for (trigger, scope) in [
+                (Trigger::Each, Scope::Global),
+                (Trigger::Each, Scope::PerHead),
+                (Trigger::Every(5), Scope::PerLayer),
+                (Trigger::Buffer(4), Scope::Global),
+            ] {
+                let policy = Policy { score, protect, trigger, scope, ..base };
                 check(&decoder, &policy, Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
             }
+        }
+    }
+}
+
+/// The kept set after the same tokens under a trigger, back at the budget.
+fn survivors(decoder: &Decoder, policy: &Policy) -> Vec<u32> {
+    let limits = Limits::new(12, N_PROMPT, policy.protect).expect("feasible");
+    let plan = policy.score.plan(N_LAYERS).expect("deep enough");
+    let scores = Scores::new(policy.score, N_LAYERS, STREAM, None).expect("deep enough");
+    let mut evictor = Evictor::new(policy, limits, scores);
+    let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
+    for step in 0..=60 {
+        let prompt = step == 0;
+        // The same tokens whatever is held; what the layers make of them differs, so the scores are those of no layer.
+        let tokens: Vec<u32> = if prompt { (3..3 + N_PROMPT as u32).collect() } else { vec![(step * step * 7) % 290] };
+        let n = tokens.len();
+        let input = RowInput::next(&cache, tokens, LogitsOf::None);
+        let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
+        evictor.push(&Chunk::new(&output.taps, 0..n), &cache, prompt).expect("what the plan asks for");
+        evictor.evict(&mut cache);
+    }
+    assert_eq!(cache.len(0), limits.tokens(), "{policy}");
+    cache.sets()[0].positions().map(|pos| pos.0).collect()
+}
+
+#[test]
+fn batched_eviction_by_frozen_scores_keeps_the_same_tokens() {
+    let decoder = decoder();
+    let base = find("random").expect("a row").policy;
+    for score in ["recency", "random", "labels"] {
+        let policy = |trigger| Policy { score: score.parse().expect("a score"), trigger, ..base };
+        let each = survivors(&decoder, &policy(Trigger::Each));
+        for trigger in [Trigger::Every(2), Trigger::Every(15), Trigger::Every(60), Trigger::Buffer(6)] {
+            assert_eq!(survivors(&decoder, &policy(trigger)), each, "{score} {trigger}");
         }
     }
 }

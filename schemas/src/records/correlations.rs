@@ -5,7 +5,7 @@ use super::SIGNAL_SOURCES;
 crate::record::record! {
     /// One signal, layer and smoothing against the labels of one problem set a row, pooled over all tokens or within
     /// traces, with the counts that it rests on. Baselines are rows too.
-    pub struct Correlations in "correlations", version 1 0,
+    pub struct Correlations in "correlations", version 1 1,
         unique by (dataset, source, signal, layer, smoothing, scope);
 
     /// Problem set of the traces.
@@ -20,10 +20,13 @@ crate::record::record! {
     layer: Option<i16> => number("layer"),
     /// Smoother: `raw`, `meanN`, `ema` or `zN` with a window of N tokens; `epi.smoothing` has the constants.
     smoothing: String => key(),
-    /// All tokens at once, or one coefficient a trace, pooled in Fisher's z with equal weights.
-    scope: String => word(&["pooled", "within"]),
-    /// Tokens of the traces that count.
-    n_tokens: i64 => number("tokens"),
+    /// What is ranked: all tokens at once (`pooled`); the tokens of each trace, one coefficient a trace pooled in Fisher's z
+    /// with equal weights (`within`); the same two of occluded windows, the signal's mean over a window against whether it
+    /// flipped the answer, which is the unit that was intervened on; or the traces themselves, their mean signal against
+    /// their share of important tokens (`between`).
+    scope: String => word(&["pooled", "within", "window_pooled", "window_within", "between"]),
+    /// Tokens of the traces that count; windows in the scopes of windows, traces in `between`.
+    n_tokens: i64 => number("1"),
     /// Traces with usable labels.
     n_traces_total: i32 => number("traces"),
     /// Traces whose own coefficient is defined: those that count, and the independent units.
@@ -59,6 +62,42 @@ crate::record::record! {
     boot_hi: Option<f64> => number("1"),
     /// Replicates of the trace bootstrap in which rho is defined.
     boot_n: i32 => number("replicates"),
+    /// The largest |rho| that the base rate allows without ties in the signal; null for `between`.
+    rho_cap: Option<f64> => number("1"),
+    /// Lower bound by Fisher's z with `1/(n-3)` on `n_eff`; these six for pooled scopes and `between`.
+    fisher_lo: Option<f64> => number("1"),
+    /// Upper bound by the same.
+    fisher_hi: Option<f64> => number("1"),
+    /// Lower bound with `1.06/(n-3)` (Fieller, Hartley and Pearson 1957).
+    fieller_lo: Option<f64> => number("1"),
+    /// Upper bound by the same.
+    fieller_hi: Option<f64> => number("1"),
+    /// Lower bound with `(1+rho^2/2)/(n-3)` (Bonett and Wright 2000).
+    bonett_wright_lo: Option<f64> => number("1"),
+    /// Upper bound by the same.
+    bonett_wright_hi: Option<f64> => number("1"),
+    /// Random-effects mean of the coefficients of the traces (`DerSimonian` and Laird 1986); within scopes only.
+    rho_random: Option<f64> => number("1"),
+    /// Its lower bound.
+    random_lo: Option<f64> => number("1"),
+    /// Its upper bound.
+    random_hi: Option<f64> => number("1"),
+    /// Rho within traces given the position (partial Spearman); scope `within` only.
+    rho_partial_pos: Option<f64> => number("1"),
+    /// Rho within tenths of each trace, which a trend that is not linear in rank does not survive; scope `within` only.
+    rho_stratified: Option<f64> => number("1"),
+    /// p-value under labels of other traces at matched relative position, two-sided.
+    p_cross: Option<f64> => number("1"),
+    /// p-value under circular shifts of each trace's labels, two-sided; it rejects pure trends.
+    p_shift: Option<f64> => number("1"),
+    /// Deviation of rho under the labels of other traces (of its Fisher z in within scopes); smoothing raises it.
+    null_sd: Option<f64> => number("1"),
+    /// Distance of rho from its mean under the labels of other traces, in `null_sd`.
+    z_null: Option<f64> => number("1"),
+    /// p-value of the largest distance over all layers and smoothings of the signal, labels of other traces (max-T).
+    p_maxt: Option<f64> => number("1"),
+    /// Benjamini-Hochberg of `p_cross` over all layers and smoothings of the signal.
+    q_bh: Option<f64> => number("1"),
     /// Median of the coefficients of the traces; null for pooled rows.
     rho_median_trace: Option<f64> => number("1"),
     /// Share of traces with a positive coefficient; null for pooled rows.

@@ -5,7 +5,7 @@ use super::SIGNAL_SOURCES;
 crate::record::record! {
     /// One signal, layer and smoothing against the labels of one trace a row. Everything in `correlations` but the pooled
     /// figures follows from it.
-    pub struct CorrelationsByTrace in "correlations_by_trace", version 1 0,
+    pub struct CorrelationsByTrace in "correlations_by_trace", version 1 1,
         unique by (trace_id, source, signal, layer, smoothing);
 
     /// Name of the trace.
@@ -32,6 +32,10 @@ crate::record::record! {
     rho_pos: Option<f64> => number("1"),
     /// Lag-1 autocorrelation of the signal over the labelled tokens.
     lag1: Option<f64> => number("1"),
+    /// Spearman's rho with the label given the position; null below eight tokens.
+    rho_partial_pos: Option<f64> => number("1"),
+    /// Rho with the label within tenths of the trace.
+    rho_stratified: Option<f64> => number("1"),
     /// Why rho is undefined; null where it is not.
     reason: Option<String> => word(&["short", "constant_label", "constant_signal"]),
 }

@@ -1,13 +1,24 @@
 //! `eviction_runs`: what became of a problem under a policy and a budget.
 
 /// What became of a problem under a policy; each has its own word and none is folded into another.
-const OUTCOMES: &[&str] =
-    &["right", "wrong", "no_answer", "truncated", "loop", "empty", "unsure", "no_gold", "infeasible", "error"];
+const OUTCOMES: &[&str] = &[
+    "correct",
+    "wrong",
+    "no_box",
+    "empty",
+    "loop",
+    "garbage",
+    "truncated",
+    "unsure",
+    "no_gold",
+    "infeasible",
+    "error",
+];
 
 crate::record::record! {
     /// One generation a row: a problem under a policy, a budget and a sample, with its answer and with what the cache held
     /// meanwhile. Sizes are in tokens a layer.
-    pub struct EvictionRun in "eviction_runs", version 1 0, unique by (problem_id, policy, budget, sample);
+    pub struct EvictionRun in "eviction_runs", version 2 0, unique by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.
     problem_id: String => key(),
@@ -17,6 +28,8 @@ crate::record::record! {
     budget: Option<String> => key(),
     /// Which of several samples of the problem this is, from 0.
     sample: i32 => number("1"),
+    /// Hash of everything that determines the row: model, prompt, policy, budget, sampling, limits, gold.
+    cell: String => text(),
     /// Problem set that the problem comes from.
     dataset: String => key(),
     /// All parts of the policy: score, protection, selection, trigger, scope, position mode.
@@ -27,9 +40,10 @@ crate::record::record! {
     needs_attention: bool => flag(),
     /// The budget in tokens a layer, everything counted; null where there is none or it could not be worked out.
     budget_tokens: Option<i32> => number("tokens"),
-    /// What became of the problem. `truncated`: the limit came before an answer; `loop`: so it did, and the text went
-    /// round; `empty`: nothing but the end; `infeasible`: the budget cannot hold what a policy protects; `error`: nothing
-    /// could be generated.
+    /// What became of the problem. `no_box`: the text ended without an answer; `truncated`: the limit came before one;
+    /// `loop`: so it did, and the text went round; `garbage`: no answer in characters that are no text; `empty`: nothing
+    /// but the end; `unsure`: the grader could not say; `no_gold`: nothing to compare with; `infeasible`: the budget
+    /// cannot hold what a policy protects; `error`: nothing could be generated.
     outcome: String => word(OUTCOMES),
     /// Whether the answer is right; a missing answer is not. Null where that cannot be said.
     correct: Option<bool> => flag(),
@@ -54,6 +68,8 @@ crate::record::record! {
     min_margin: Option<f32> => number("1"),
     /// Tokens held after the last step.
     held_last: Option<i32> => number("tokens"),
+    /// Mean of the tokens held after each step from the first eviction on; null where nothing was evicted.
+    held_steady: Option<f64> => number("tokens"),
     /// Mean over steps of the tokens held after each.
     held_mean: Option<f64> => number("tokens"),
     /// Most tokens held after a step.

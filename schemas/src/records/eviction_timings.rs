@@ -1,8 +1,9 @@
 //! `eviction_timings`: what each generation under a policy cost. Differs from run to run.
 
 crate::record::record! {
-    /// Time of each generation under a policy. Not a data file: it differs from run to run.
-    pub struct EvictionTiming in "eviction_timings", version 1 0, sorted by (problem_id, policy, budget, sample);
+    /// Time of each generation under a policy, and where it was spent. Not a data file: it differs from run to run.
+    /// `wall_s` is the sum of `forward_s`, `score_s`, `select_s` and `move_s`.
+    pub struct EvictionTiming in "eviction_timings", version 2 0, sorted by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.
     problem_id: String => key(),
@@ -15,14 +16,22 @@ crate::record::record! {
     /// The row's share of the time of all steps that it took part in, by tokens fed, and its own scoring and evicting.
     /// Rows that run on several threads at once add up to more than the elapsed time.
     wall_s: f64 => number("s"),
-    /// The part of it in which the prompt was read.
+    /// The part of it in forward passes that read the prompt.
     prefill_s: f64 => number("s"),
-    /// The part of it in which tokens were decoded one at a time.
-    decode_s: f64 => number("s"),
-    /// The part of it in which tokens were scored and evicted.
-    evict_s: f64 => number("s"),
+    /// The part of it in forward passes, those of the prompt included.
+    forward_s: f64 => number("s"),
+    /// The part of it in which tokens were scored.
+    score_s: f64 => number("s"),
+    /// The part of it in which the tokens to evict were chosen.
+    select_s: f64 => number("s"),
+    /// The part of it in which slots were freed, and keys and values moved or rotated anew.
+    move_s: f64 => number("s"),
     /// Rows that ran together at most.
     batch: i32 => number("rows"),
     /// Threads of the run.
     threads: i32 => number("threads"),
+    /// Attention kernel and instruction set.
+    kernel: String => key(),
+    /// Processor and operating system, by which times may be compared.
+    machine: String => key(),
 }

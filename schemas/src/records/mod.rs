@@ -1,28 +1,40 @@
 //! One file a record. A new one needs its file and its three lines here: module, export, row of the registry.
 
+mod agreement;
 mod correlations;
 mod correlations_by_trace;
 mod eviction_runs;
+mod eviction_steps;
 mod eviction_timings;
 mod label_timings;
 mod label_tokens;
 mod label_traces;
 mod label_windows;
+mod selection;
+mod signals_attn;
 mod signals_hs;
 mod signals_kv;
+mod signals_score;
+mod signals_token;
 mod trace_timings;
 mod traces;
 
+pub use agreement::AgreementRow;
 pub use correlations::Correlations;
 pub use correlations_by_trace::CorrelationsByTrace;
 pub use eviction_runs::EvictionRun;
+pub use eviction_steps::EvictionStep;
 pub use eviction_timings::EvictionTiming;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
 pub use label_traces::LabelTrace;
 pub use label_windows::LabelWindow;
+pub use selection::Selection;
+pub use signals_attn::SignalsAttn;
 pub use signals_hs::SignalsHs;
 pub use signals_kv::SignalsKv;
+pub use signals_score::SignalsScore;
+pub use signals_token::SignalsToken;
 pub use trace_timings::TraceTiming;
 pub use traces::Trace;
 
@@ -39,9 +51,15 @@ pub fn registry() -> &'static [&'static TableSpec] {
         LabelTiming::TABLE,
         SignalsHs::TABLE,
         SignalsKv::TABLE,
+        SignalsToken::TABLE,
+        SignalsAttn::TABLE,
+        SignalsScore::TABLE,
         Correlations::TABLE,
         CorrelationsByTrace::TABLE,
+        AgreementRow::TABLE,
+        Selection::TABLE,
         EvictionRun::TABLE,
+        EvictionStep::TABLE,
         EvictionTiming::TABLE,
     ]
 }

@@ -4,7 +4,7 @@ use crate::layers::PerLayer;
 
 crate::record::record! {
     /// Signals of the residual stream, one token a row, as recorded: smoothed series follow from them.
-    pub struct SignalsHs in "signals_hs", version 1 0, unique by (trace_id, pos);
+    pub struct SignalsHs in "signals_hs", version 1 1, unique by (trace_id, pos);
 
     /// Name of the trace.
     trace_id: String => key(),
@@ -14,4 +14,8 @@ crate::record::record! {
     token_id: i32 => number("token id"),
     /// L2 norm of the step of the residual stream after the block from the token before; null at the first token.
     hs_l2: PerLayer => number("1"),
+    /// Cosine distance of the residual stream after the block to that of the token before; null at the first token.
+    hs_cos: PerLayer => number("1"),
+    /// L2 norm of the residual stream after the block, before the final norm.
+    hs_norm: PerLayer => number("1"),
 }

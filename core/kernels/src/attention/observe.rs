@@ -5,8 +5,12 @@
 pub struct Observe {
     /// The sum over queries of the weight that each key receives.
     pub column_sum: bool,
+    /// The same from queries that see at most so many keys after that one, itself not counted: its first ages.
+    pub young_sum: Option<usize>,
     /// The entropy of each query's row.
     pub entropy: bool,
+    /// How many keys back each query looks on average.
+    pub distance: bool,
     /// The rows of the last so many new tokens.
     pub last_rows: usize,
 }
@@ -14,7 +18,7 @@ pub struct Observe {
 impl Observe {
     /// Whether anything is asked for.
     pub fn any(self) -> bool {
-        self.column_sum || self.entropy || self.last_rows > 0
+        self.column_sum || self.young_sum.is_some() || self.entropy || self.distance || self.last_rows > 0
     }
 }
 
@@ -23,10 +27,15 @@ impl Observe {
 pub struct HeadObservation {
     /// `[G, keys]`, or empty.
     pub column_sum: Vec<f32>,
+    /// `[G, keys]`, or empty.
+    pub young_sum: Vec<f32>,
     /// `[T, G]` in nats, or empty.
     pub entropy: Vec<f32>,
+    /// `[T, G]` in keys, or empty.
+    pub distance: Vec<f32>,
     /// `[G, min(last_rows, T), keys]`, zero where a key is not visible; or empty.
     pub last_rows: Vec<f32>,
+    oldest: usize,
     group: usize,
     n_tokens: usize,
     n_keys: usize,
@@ -38,8 +47,11 @@ impl HeadObservation {
         let kept_rows = observe.last_rows.min(n_tokens);
         Self {
             column_sum: vec![0.0; if observe.column_sum { group * n_keys } else { 0 }],
+            young_sum: vec![0.0; if observe.young_sum.is_some() { group * n_keys } else { 0 }],
             entropy: vec![0.0; if observe.entropy { n_tokens * group } else { 0 }],
+            distance: vec![0.0; if observe.distance { n_tokens * group } else { 0 }],
             last_rows: vec![0.0; group * kept_rows * n_keys],
+            oldest: observe.young_sum.unwrap_or(0),
             group,
             n_tokens,
             n_keys,
@@ -53,6 +65,15 @@ impl HeadObservation {
             for (sum, &w) in self.column_sum[head * self.n_keys..].iter_mut().zip(p) {
                 *sum += w;
             }
+        }
+        if !self.young_sum.is_empty() {
+            let first = p.len().saturating_sub(self.oldest + 1);
+            let sums = &mut self.young_sum[head * self.n_keys + first..];
+            sums.iter_mut().zip(&p[first..]).for_each(|(sum, &w)| *sum += w);
+        }
+        if !self.distance.is_empty() {
+            let back = p.iter().rev().enumerate().map(|(back, &w)| back as f64 * f64::from(w));
+            self.distance[token * self.group + head] = back.sum::<f64>() as f32;
         }
         if !self.entropy.is_empty() {
             // f64: thousands of small terms; a weight of zero adds nothing.

@@ -1,5 +1,6 @@
 //! Keys and values of one sequence: a shared read-only prefix, if any, and slots of its own.
 
+mod compacted;
 mod prefix;
 mod slots;
 
@@ -12,6 +13,7 @@ use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::ops::{kernels_apply, with_f32};
 
+use compacted::Compacted;
 pub use prefix::Prefix;
 pub use slots::{Pos, Scope, Slot, SlotMap};
 
@@ -24,14 +26,18 @@ pub enum Capacity {
     Growing,
 }
 
-/// By which number a new token is rotated. Stored keys are never touched.
+/// By which number a token is rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rotation {
-    /// By its position.
+    /// By its position. Stored keys are never touched.
     #[default]
     Position,
-    /// By the number of tokens held when it comes, so that evictions turn it back. For reproducing published runs only.
+    /// By the number of tokens held when it comes, so that evictions turn it back; stored keys are never touched. For
+    /// reproducing published runs only.
     Retained,
+    /// By its place among the tokens held: after an eviction the later keys are rotated anew, each time from the one
+    /// original that is stored beside them in f32.
+    Compacted,
 }
 
 /// Slots that a growing cache starts with.
@@ -53,6 +59,8 @@ pub struct RowCache {
     maps: Vec<SlotMap>,
     /// `[H_kv, capacity, D]` keys and values of each layer.
     layers: Vec<(Tensor, Tensor)>,
+    /// Keys before rotation, for [`Rotation::Compacted`] only.
+    compacted: Option<Compacted>,
     /// Latest position ever appended, evicted or not.
     last: Option<Pos>,
     /// Residual of the last token at tapped layers, for step differences across calls.
@@ -83,6 +91,7 @@ impl RowCache {
             prefix: None,
             maps: vec![SlotMap::new(slots); n_maps],
             layers,
+            compacted: None,
             last: None,
             previous: BTreeMap::new(),
         })
@@ -102,15 +111,30 @@ impl RowCache {
         Ok(self)
     }
 
-    /// The same cache with another rotation of new tokens.
-    #[must_use]
-    pub fn with_rotation(self, rotation: Rotation) -> Self {
-        Self { rotation, ..self }
+    /// The same empty cache with another rotation.
+    ///
+    /// # Errors
+    /// If something was appended before.
+    pub fn with_rotation(self, rotation: Rotation) -> Result<Self> {
+        if self.maps.iter().any(|map| !map.is_empty()) {
+            return Err(Error::Request {
+                what: "rotation of a cache",
+                expected: "to be chosen before anything is appended".to_owned(),
+                got: format!("{} tokens", self.len(0)),
+            });
+        }
+        let compacted = (rotation == Rotation::Compacted).then(|| Compacted::new(&self)).transpose()?;
+        Ok(Self { rotation, compacted, ..self })
     }
 
     /// The number that the next token is rotated by, where that is not its position.
     pub(crate) fn next_rotation(&self) -> Option<u32> {
-        (self.rotation == Rotation::Retained).then(|| self.len(0) as u32)
+        (self.rotation != Rotation::Position).then(|| self.len(0) as u32)
+    }
+
+    /// Whether keys before rotation must be stored too.
+    pub(crate) fn wants_originals(&self) -> bool {
+        self.compacted.is_some()
     }
 
     /// Tokens of the shared prefix and of the own slots that map `set` holds.
@@ -167,9 +191,23 @@ impl RowCache {
         (k, v)
     }
 
-    /// Bytes of the own storage, free slots included; a shared prefix is counted by its owner.
+    /// Layers.
+    pub fn n_layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// Lends the own keys of a layer after rotation, `[H_kv, capacity, D]` by slot.
+    ///
+    /// # Errors
+    /// If they are not on the CPU.
+    pub fn keys<R>(&self, layer: usize, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+        with_f32(&self.layers[layer].0, f)
+    }
+
+    /// Bytes of the own storage, free slots and originals included; a shared prefix is counted by its owner.
     pub fn bytes(&self) -> usize {
-        self.layers.iter().map(|(k, v)| 4 * (k.elem_count() + v.elem_count())).sum()
+        let stored: usize = self.layers.iter().map(|(k, v)| 4 * (k.elem_count() + v.elem_count())).sum();
+        stored + self.compacted.as_ref().map_or(0, Compacted::bytes)
     }
 
     /// Marks slots free, in one kept set, where `keep` is false; returns how many. Moves no data.
@@ -224,7 +262,11 @@ impl RowCache {
             self.grow((capacity + more).max(2 * capacity))?;
         }
         self.last = positions.last().copied().or(self.last);
-        Ok(self.maps.iter_mut().map(|map| positions.iter().filter_map(|&p| map.take(p)).collect()).collect())
+        let slots = self.maps.iter_mut().map(|map| positions.iter().filter_map(|&p| map.take(p)).collect()).collect();
+        if let Some(compacted) = &mut self.compacted {
+            compacted.appended(&self.maps, positions.len(), self.prefix.as_ref().map_or(0, |(_, n)| *n));
+        }
+        Ok(slots)
     }
 
     fn grow(&mut self, capacity: usize) -> Result<()> {
@@ -234,6 +276,9 @@ impl RowCache {
                 larger.slice_set(stored, 1, 0)?;
                 *stored = larger;
             }
+        }
+        if let Some(compacted) = &mut self.compacted {
+            compacted.grow(capacity)?;
         }
         self.maps.iter_mut().for_each(|map| map.grow(capacity));
         Ok(())
@@ -284,6 +329,11 @@ impl RowCache {
         for layer in 0..self.layers.len() {
             let (k, v) = &self.layers[layer];
             self.layers[layer] = (self.gathered(layer, k, capacity)?, self.gathered(layer, v, capacity)?);
+        }
+        if let Some(compacted) = self.compacted.take() {
+            let gather = |(layer, keys): (usize, &Tensor)| self.gathered(layer, keys, capacity);
+            let originals = compacted.originals().iter().enumerate().map(gather).collect::<Result<_>>()?;
+            self.compacted = Some(compacted.gathered(originals, &self.maps, capacity));
         }
         self.maps.iter_mut().for_each(|map| map.compact(capacity));
         Ok(())

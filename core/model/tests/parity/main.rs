@@ -8,4 +8,5 @@ mod golden;
 mod hf;
 mod invariance;
 mod mutants;
+mod oracle;
 mod session;

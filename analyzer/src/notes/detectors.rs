@@ -1,0 +1,105 @@
+//! What looks wrong: findings that say more about the data than about the signal.
+
+use std::collections::BTreeMap;
+
+use epikv_signals::Smoother;
+use epikv_stats::moments::mean;
+
+use super::{list, name};
+use crate::findings::{DatasetFindings, Finding, Source};
+use crate::study::Settings;
+
+/// Traces below which no interval means anything.
+const MIN_TRACES: usize = 4;
+
+/// Mean |rho| with the position above which a signal is a position.
+const MONOTONE: f64 = 0.9;
+
+/// Level below which a coefficient is worth asking whether one trace makes it.
+const LEVEL: f64 = 0.05;
+
+pub(super) fn lines(found: &[DatasetFindings], settings: &Settings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for dataset in found {
+        let mut say = |what: &str, names: &[String]| {
+            if !names.is_empty() {
+                lines.push(format!("{}: {what}: {}", dataset.dataset, list(names)));
+            }
+        };
+        let n_eff = dataset.find(Source::None, "position", None, Smoother::Raw).map_or(0, |f| f.correlation.n_eff);
+        if n_eff < MIN_TRACES {
+            say(&format!("fewer than {MIN_TRACES} traces have both labels"), &[format!("{n_eff} usable")]);
+        }
+        let raw: Vec<&Finding> =
+            dataset.findings.iter().filter(|f| f.source == Source::Model && f.smoother == Smoother::Raw).collect();
+        say("follows the position in nearly every trace", &names_of(&raw, is_monotone));
+        say("constant in every trace", &names_of(&raw, is_constant));
+        say("the same numbers twice", &duplicates(&raw));
+        let smoothed: Vec<&Finding> = dataset.findings.iter().filter(|f| f.source == Source::Model).collect();
+        let dominated = smoothed
+            .iter()
+            .filter(|f| is_dominated(f))
+            .map(|f| format!("{} {}", name(f.signal, f.layer), f.smoother.name(settings.window)));
+        say("leaving out one trace takes more than half of pooled rho away", &dominated.collect::<Vec<_>>());
+    }
+    lines.extend(flips(found, settings));
+    lines
+}
+
+fn names_of(findings: &[&Finding], is: fn(&Finding) -> bool) -> Vec<String> {
+    findings.iter().filter(|f| is(f)).map(|f| name(f.signal, f.layer)).collect()
+}
+
+fn is_monotone(finding: &Finding) -> bool {
+    let sizes: Vec<f64> = finding.shapes.iter().filter_map(|s| s.rho_position).map(f64::abs).collect();
+    mean(&sizes).is_some_and(|size| size > MONOTONE)
+}
+
+fn is_constant(finding: &Finding) -> bool {
+    let all = &finding.correlation;
+    all.n_constant_signal > 0 && all.n_eff == 0
+}
+
+fn is_dominated(finding: &Finding) -> bool {
+    let pooled = &finding.correlation.pooled;
+    let matters = pooled.tested.p_cross.is_some_and(|p| p <= LEVEL);
+    matters && pooled.rho.zip(pooled.leverage).is_some_and(|(rho, leverage)| leverage > rho.abs() / 2.0)
+}
+
+/// Columns whose coefficients and whose course along every trace are equal to the last bit.
+fn duplicates(raw: &[&Finding]) -> Vec<String> {
+    let mut by_numbers: BTreeMap<Vec<Option<u64>>, Vec<String>> = BTreeMap::new();
+    for finding in raw.iter().filter(|f| f.correlation.n_eff > 0) {
+        let bits = |value: Option<f64>| value.map(f64::to_bits);
+        let rhos = finding.correlation.by_trace.iter().map(|t| bits(t.as_ref().ok().map(|t| t.rho)));
+        let course = finding.shapes.iter().flat_map(|s| [bits(s.rho_position), bits(s.lag1)]);
+        by_numbers.entry(rhos.chain(course).collect()).or_default().push(name(finding.signal, finding.layer));
+    }
+    by_numbers.into_values().filter(|names| names.len() > 1).map(|names| names.join(" = ")).collect()
+}
+
+/// A signal, its layer and its smoother.
+type Column<'a> = (&'a str, Option<usize>, Smoother);
+
+/// Columns whose bootstrap interval lies on one side of 0 in one problem set and on the other in another.
+fn flips(found: &[DatasetFindings], settings: &Settings) -> Option<String> {
+    let mut sides: BTreeMap<Column<'_>, [Option<&str>; 2]> = BTreeMap::new();
+    for dataset in found {
+        for finding in dataset.findings.iter().filter(|f| f.source == Source::Model) {
+            let pooled = &finding.correlation.pooled;
+            let Some((lo, hi)) = pooled.boot_lo.zip(pooled.boot_hi) else { continue };
+            if lo <= 0.0 && 0.0 <= hi {
+                continue;
+            }
+            let column = sides.entry((finding.signal, finding.layer, finding.smoother)).or_default();
+            column[usize::from(lo > 0.0)].get_or_insert(&dataset.dataset);
+        }
+    }
+    let both = sides.into_iter().filter_map(|((signal, layer, smoother), [negative, positive])| {
+        let (negative, positive) = (negative?, positive?);
+        let smoothing = smoother.name(settings.window);
+        Some(format!("{} {smoothing} (- on {negative}, + on {positive})", name(signal, layer)))
+    });
+    let both: Vec<String> = both.collect();
+    (!both.is_empty()).then(|| format!("the sign of rho differs between problem sets: {}", list(&both)))
+}

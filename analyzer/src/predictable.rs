@@ -1,0 +1,115 @@
+//! Does the late band say more than that a token was predictable? Rho within traces of the step norm, mean over the layers of
+//! band B and smoothed, with the label: as it is, and given the surprisal of the token smoothed alike.
+//!
+//! If "the late band falls where the continuation is predictable" is all there is to it, the second is 0.
+
+use epikv_signals::Smoother;
+use epikv_stats::moments::mean;
+use epikv_stats::partial::partial_spearman;
+use epikv_stats::pool::clipped_z;
+use epikv_stats::spearman;
+
+use crate::bands::{BAND_SIGNAL, Band};
+use crate::error::Result;
+use crate::study::{Sample, Settings, smooth};
+
+/// Tokens that a partial coefficient needs.
+const MIN_TOKENS: usize = 8;
+
+/// Lines of the page; none without the step norm of band B and the surprisal.
+///
+/// # Errors
+/// If the window of the smoothers is empty.
+pub fn markdown(samples: &[Sample], n_layers: usize, settings: &Settings) -> Result<String> {
+    let [_, band] = Band::both(n_layers);
+    let (mut plain, mut partial) = (Vec::new(), Vec::new());
+    for sample in samples {
+        if let Some([without, with]) = of_trace(sample, &band, settings)? {
+            plain.push(without);
+            partial.push(with);
+        }
+    }
+    let Some((plain, given)) = mean(&plain).zip(mean(&partial)) else { return Ok(String::new()) };
+    Ok(format!(
+        "## Band B given surprisal\n\n- {}, {}: rho within {} traces {:+.3}, given the surprisal {:+.3}",
+        band.describe(),
+        Smoother::Mean.name(settings.window),
+        partial.len(),
+        plain.tanh(),
+        given.tanh()
+    ))
+}
+
+/// Fisher's z of both coefficients of a trace; `None` where one is undefined.
+fn of_trace(sample: &Sample, band: &Band, settings: &Settings) -> Result<Option<[f64; 2]>> {
+    let recording = &sample.recording;
+    let smoothed = |signal: &str, layer: Option<usize>| {
+        let column = recording.columns.iter().find(|c| c.signal == signal && c.layer == layer);
+        column.map(|c| smooth(&c.values, recording.n_prompt, Smoother::Mean, settings)).transpose()
+    };
+    let layers = band.layers.clone().map(|layer| smoothed(BAND_SIGNAL, Some(layer))).collect::<Result<Vec<_>>>()?;
+    let (Some(layers), Some(surprisal)) =
+        (layers.into_iter().collect::<Option<Vec<_>>>(), smoothed("surprisal", None)?)
+    else {
+        return Ok(None);
+    };
+    let (mut steps, mut labels, mut controls) = (Vec::new(), Vec::new(), Vec::new());
+    for &(pos, important) in sample.mask.tokens() {
+        let of_layers: Option<Vec<f64>> = layers.iter().map(|layer| layer[pos].map(f64::from)).collect();
+        if let (Some(step), Some(control)) = (of_layers.and_then(|all| mean(&all)), surprisal[pos]) {
+            steps.push(step);
+            labels.push(f64::from(u8::from(important)));
+            controls.push(f64::from(control));
+        }
+    }
+    if steps.len() < MIN_TOKENS {
+        return Ok(None);
+    }
+    let plain = spearman(&steps, &labels);
+    let partial = partial_spearman(&steps, &labels, &[&controls]).map(|p| p.r);
+    Ok(plain.zip(partial).map(|(plain, partial)| [clipped_z(plain).0, clipped_z(partial).0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use epikv_stats::{Confidence, FisherMethod};
+
+    use super::*;
+    use crate::join::Mask;
+    use crate::record::{Column, Recording, WindowFrom};
+    use crate::shared::label;
+
+    #[test]
+    fn a_band_that_is_surprisal_says_nothing_more() {
+        let n = 60;
+        let surprisal: Vec<Option<f32>> = (0..n).map(|i| Some(((i * 37) % 61) as f32)).collect();
+        let column = |signal, layer| Column { signal, layer, values: surprisal.clone() };
+        let mut columns: Vec<Column> = (0..4).map(|layer| column(BAND_SIGNAL, Some(layer))).collect();
+        columns.push(column("surprisal", None));
+        let recording = Recording { trace_id: "t".to_owned(), token_ids: vec![1; n], n_prompt: 0, columns };
+        let labels: Vec<_> =
+            (0..n).map(|i| label(i as i32, 1, true, Some((i * 37) % 61 + (i * 13) % 17 > 38))).collect();
+        let mask = Mask::new(&recording, &labels).expect("its labels");
+        let mut sample = Sample { dataset: "d".to_owned(), recording, random: None, mask, windows: None };
+        let settings = Settings {
+            smoothers: vec![Smoother::Mean],
+            window: 1,
+            window_from: WindowFrom::Decode,
+            confidence: Confidence::P95,
+            fisher: FisherMethod::Plain,
+            replicates: 0,
+            surrogates: 0,
+            seed: 0,
+        };
+        assert_eq!(markdown(std::slice::from_ref(&sample), 4, &settings).expect("a window"), "", "determined by it");
+        // A little else in the steps makes the partial coefficient defined, and it is far below the plain one.
+        for (i, column) in sample.recording.columns.iter_mut().take(4).enumerate() {
+            for (at, value) in column.values.iter_mut().enumerate() {
+                *value = value.map(|v| v + ((at * 7 + i) % 5) as f32 / 2.0);
+            }
+        }
+        let [_, band] = Band::both(4);
+        let [plain, partial] = of_trace(&sample, &band, &settings).expect("a window").expect("defined");
+        assert!(plain > 0.8 && partial.abs() < 0.35, "{plain} {partial}");
+    }
+}

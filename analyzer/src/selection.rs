@@ -1,0 +1,210 @@
+//! Which score tells, at the moments of eviction, what is important? Scores as they are, and all layers and pairs of layers.
+//!
+//! The value of a score is the mean over traces of the AUC at decision time ([`replay`]), with a trace bootstrap. Candidates
+//! of layers are made of `z_l`, the rolling z-score of `hs_l2` at layer `l`: `z_a`, `-z_b` and `z_a - z_b` for all pairs.
+//! They are compared as **combined** scores: the layer with the largest |rho| of its own need not be part of the best pair.
+//!
+//! The best of a thousand candidates looks good on the traces that it was chosen on. So traces are split into [`FOLDS`]
+//! parts by their order; for each part the best on the others is measured on it, and the mean of these is the honest figure
+//! of choosing.
+
+use epikv_signals::Smoother;
+use epikv_stats::moments::mean;
+use rayon::prelude::*;
+
+use crate::bands::BAND_SIGNAL;
+use crate::decision::{Limits, replay};
+use crate::error::Result;
+use crate::record::Column;
+use crate::resamples::Resamples;
+use crate::study::{Sample, Settings, smooth};
+
+/// Parts of the nested split.
+pub const FOLDS: usize = 5;
+
+/// A score that is valued at decision time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidate {
+    /// A recorded score.
+    Score(&'static str),
+    /// `z_a` of a layer.
+    Plus(usize),
+    /// `-z_b` of a layer.
+    Minus(usize),
+    /// `z_a - z_b`.
+    Pair(usize, usize),
+}
+
+/// A candidate on one problem set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selected {
+    /// The candidate.
+    pub candidate: Candidate,
+    /// Traces at which it has a value.
+    pub n_traces: usize,
+    /// Mean over traces of the AUC at decision time; `None` without any.
+    pub auc: Option<f64>,
+    /// Interval by the trace bootstrap; `None` where undefined.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What choosing gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picked {
+    /// The best candidate on all traces.
+    pub best: Candidate,
+    /// Its AUC on the traces that it was chosen on.
+    pub auc: f64,
+    /// Mean over traces of the AUC of the best of the other parts; `None` below [`FOLDS`] traces.
+    pub held_out: Option<f64>,
+    /// The best of each split, in order.
+    pub by_fold: Vec<Candidate>,
+}
+
+/// Labels of the tokens of a trace.
+type Labels = Vec<Option<bool>>;
+
+/// Values of a trace, layer by layer.
+type Layers = Vec<Vec<Option<f32>>>;
+
+/// AUC of each trace, `[n]`, by candidate.
+type Values = Vec<(Candidate, Vec<Option<f64>>)>;
+
+/// Values the recorded scores of the samples of one problem set; `limits` has one entry a sample.
+pub fn scores(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Vec<Selected> {
+    let names: Vec<&'static str> = samples.first().map_or_else(Vec::new, |sample| {
+        sample.recording.columns.iter().filter(|c| c.layer.is_none()).map(|c| c.signal).collect()
+    });
+    let of = |name: &&'static str| {
+        let value = |(sample, limits): (&&Sample, &Limits)| {
+            let column = sample.recording.columns.iter().find(|c| c.layer.is_none() && c.signal == *name)?;
+            let is_known = column.values.iter().any(Option::is_some);
+            let found = if is_known { replay(&column.values, &labels(sample), *limits) } else { None };
+            found.map(|found| found.auc)
+        };
+        (Candidate::Score(name), samples.iter().zip(limits).map(value).collect())
+    };
+    let values: Values = names.par_iter().map(of).collect();
+    summaries(&values, settings)
+}
+
+/// Values all layers and pairs, and chooses. `None` without recorded steps or without any value.
+///
+/// # Errors
+/// If the window of the smoothers is empty.
+pub fn pick(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Result<Option<(Vec<Selected>, Picked)>> {
+    let scored = samples.iter().map(|sample| z_scores(sample, settings)).collect::<Result<Vec<_>>>()?;
+    let n_layers = scored.iter().map(Vec::len).min().unwrap_or(0);
+    let mut candidates: Vec<Candidate> = Vec::new();
+    candidates.extend((0..n_layers).flat_map(|l| [Candidate::Plus(l), Candidate::Minus(l)]));
+    candidates
+        .extend((0..n_layers).flat_map(|a| (0..n_layers).filter(move |&b| a != b).map(move |b| Candidate::Pair(a, b))));
+    let labels: Vec<Vec<Option<bool>>> = samples.iter().map(|sample| labels(sample)).collect();
+    let of = |candidate: &Candidate| {
+        let value = |((layers, labels), limits): ((&Layers, &Labels), &Limits)| {
+            replay(&combined(layers, *candidate), labels, *limits).map(|found| found.auc)
+        };
+        (*candidate, scored.iter().zip(&labels).zip(limits).map(value).collect())
+    };
+    let values: Values = candidates.par_iter().map(of).collect();
+    let Some(picked) = choose(&values, samples.len()) else { return Ok(None) };
+    Ok(Some((summaries(&values, settings), picked)))
+}
+
+/// The label of each token of a trace, null where it does not count.
+fn labels(sample: &Sample) -> Vec<Option<bool>> {
+    let mut labels = vec![None; sample.recording.token_ids.len()];
+    for &(pos, important) in sample.mask.tokens() {
+        labels[pos] = Some(important);
+    }
+    labels
+}
+
+/// The rolling z-score of the step at each layer.
+fn z_scores(sample: &Sample, settings: &Settings) -> Result<Vec<Vec<Option<f32>>>> {
+    let of_layers = sample.recording.columns.iter().filter(|c| c.signal == BAND_SIGNAL && c.layer.is_some());
+    let z = |column: &Column| smooth(&column.values, sample.recording.n_prompt, Smoother::Z, settings);
+    of_layers.map(z).collect()
+}
+
+fn combined(layers: &[Vec<Option<f32>>], candidate: Candidate) -> Vec<Option<f32>> {
+    match candidate {
+        Candidate::Score(_) => Vec::new(),
+        Candidate::Plus(a) => layers[a].clone(),
+        Candidate::Minus(b) => layers[b].iter().map(|z| z.map(|z| -z)).collect(),
+        Candidate::Pair(a, b) => layers[a].iter().zip(&layers[b]).map(|(a, b)| Some((*a)? - (*b)?)).collect(),
+    }
+}
+
+fn summaries(values: &Values, settings: &Settings) -> Vec<Selected> {
+    let resamples = Resamples::new(settings.seed, settings.replicates.min(MAX_REPLICATES));
+    let of = |(candidate, by_trace): &(Candidate, Vec<Option<f64>>)| {
+        let defined: Vec<f64> = by_trace.iter().flatten().copied().collect();
+        let auc = mean(&defined);
+        let draws = resamples.draws(defined.len(), |counts| {
+            let sum: f64 = defined.iter().zip(counts).map(|(auc, &count)| auc * f64::from(count)).sum();
+            let n: u32 = counts.iter().sum();
+            (n > 0).then(|| sum / f64::from(n))
+        });
+        let interval = auc.and_then(|auc| draws.interval(auc, settings.confidence));
+        Selected { candidate: *candidate, n_traces: defined.len(), auc, interval }
+    };
+    values.par_iter().map(of).collect()
+}
+
+/// Replicates for a candidate at most: there are a thousand candidates, and means need few.
+const MAX_REPLICATES: usize = 1000;
+
+/// The best candidate, and what choosing gives on traces that had no part in it.
+fn choose(values: &Values, n: usize) -> Option<Picked> {
+    let (best, auc) = best(values, |_| true)?;
+    let folds = if n < FOLDS { 0 } else { FOLDS };
+    let (mut held_out, mut by_fold) = (Vec::new(), Vec::new());
+    for fold in 0..folds {
+        let Some((chosen, _)) = self::best(values, |trace| trace % FOLDS != fold) else { continue };
+        by_fold.push(chosen);
+        let of_chosen = values.iter().find(|(candidate, _)| *candidate == chosen).map(|(_, by_trace)| by_trace);
+        held_out.extend(of_chosen.into_iter().flat_map(|all| all.iter().skip(fold).step_by(FOLDS).flatten()));
+    }
+    Some(Picked { best, auc, held_out: mean(&held_out), by_fold })
+}
+
+/// The candidate with the largest mean over the traces that count; of equal ones the first.
+fn best(values: &Values, counts: impl Fn(usize) -> bool) -> Option<(Candidate, f64)> {
+    let of = |(candidate, by_trace): &(Candidate, Vec<Option<f64>>)| {
+        let counted = by_trace.iter().enumerate().filter(|(trace, _)| counts(*trace));
+        let auc = mean(&counted.filter_map(|(_, auc)| *auc).collect::<Vec<_>>())?;
+        Some((*candidate, auc))
+    };
+    values.iter().filter_map(of).reduce(|best, next| if next.1 > best.1 { next } else { best })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(all: &[(Candidate, [f64; 6])]) -> Values {
+        all.iter().map(|(candidate, aucs)| (*candidate, aucs.map(Some).to_vec())).collect()
+    }
+
+    #[test]
+    fn a_choice_is_judged_on_other_traces() {
+        // Pair (0, 1) is good everywhere; layer 2 is perfect on the first trace alone.
+        let pair = (Candidate::Pair(0, 1), [0.6; 6]);
+        let lucky = (Candidate::Plus(2), [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]);
+        let picked = choose(&values(&[pair, lucky]), 6).expect("values");
+        assert_eq!((picked.best, picked.auc), (Candidate::Pair(0, 1), 0.6));
+        assert!((picked.held_out.expect("six traces") - 0.6).abs() < 1e-15);
+        assert_eq!(picked.by_fold, [Candidate::Pair(0, 1); 5]);
+        assert_eq!(choose(&values(&[pair]), 3).expect("values").held_out, None);
+        assert_eq!(choose(&Vec::new(), 6), None);
+    }
+
+    #[test]
+    fn layers_are_combined_before_they_are_valued() {
+        let layers = vec![vec![Some(3.0), None], vec![Some(1.0), Some(2.0)]];
+        assert_eq!(combined(&layers, Candidate::Pair(0, 1)), [Some(2.0), None]);
+        assert_eq!(combined(&layers, Candidate::Minus(1)), [Some(-1.0), Some(-2.0)]);
+        assert_eq!(combined(&layers, Candidate::Plus(0)), layers[0]);
+    }
+}

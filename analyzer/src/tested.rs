@@ -1,0 +1,125 @@
+//! What labels that cannot know the signal give: p-values, and how far rho lies from what such labels give.
+//!
+//! A smoothed signal has few independent values, so rho strays further from 0 without any relation: a coefficient means
+//! nothing without the spread that other labels give it. See [`epikv_stats::surrogate`].
+
+use epikv_stats::adjust::benjamini_hochberg;
+use epikv_stats::permutation::max_t_p;
+use epikv_stats::surrogate::{Null, Statistics, Surrogate, Surrogates};
+
+use crate::join::Labelled;
+
+/// A statistic beside surrogates of it. Undefined parts are `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tested {
+    /// Two-sided p-value under the labels of other traces.
+    pub p_cross: Option<f64>,
+    /// Under circular shifts of each trace's own labels, which reject pure trends.
+    pub p_shift: Option<f64>,
+    /// Mean of the statistic under the labels of other traces.
+    pub null_mean: Option<f64>,
+    /// Its deviation under the labels of other traces.
+    pub null_sd: Option<f64>,
+    /// Distance of the observed statistic from that mean, in those deviations.
+    pub z_null: Option<f64>,
+    /// p-value of the largest distance over all columns of the family.
+    pub p_maxt: Option<f64>,
+    /// Benjamini-Hochberg of `p_cross` over the family.
+    pub q_bh: Option<f64>,
+    /// The statistic in each replicate, other traces' labels; emptied once the family is done.
+    pub(crate) null: Vec<Option<f64>>,
+}
+
+/// Tests pooled and within rho of traces; `[pooled, within]`. Without replicates, or for one trace, all is undefined.
+pub(crate) fn test(traces: &[&Labelled], n_surrogates: usize, seed: u64) -> [Tested; 2] {
+    let columns: Vec<(&[f32], &[bool])> = traces.iter().map(|t| (t.signal(), t.important())).collect();
+    if n_surrogates == 0 || columns.is_empty() {
+        return <_>::default();
+    }
+    // The values are finite, so ranks exist.
+    let Some(prepared) = Surrogates::new(&columns) else { return <_>::default() };
+    let draw = |null| -> Vec<Statistics> {
+        (0..n_surrogates as u64).map(|replicate| prepared.replicate(null, seed, replicate)).collect()
+    };
+    let (cross, shift) = (draw(Null::CrossTrace), draw(Null::CircularShift));
+    let observed = prepared.observed();
+    let statistics: [fn(&Statistics) -> Option<f64>; 2] = [|s| s.pooled, |s| s.within];
+    statistics.map(|of| {
+        let against = |null: &[Statistics]| Surrogate::of(of(&observed)?, null.iter().map(of));
+        let found = against(&cross);
+        Tested {
+            p_cross: found.map(|s| s.p),
+            p_shift: against(&shift).map(|s| s.p),
+            null_mean: found.map(|s| s.mean),
+            null_sd: found.and_then(|s| s.sd),
+            z_null: found.and_then(|s| s.z),
+            null: cross.iter().map(of).collect(),
+            ..Tested::default()
+        }
+    })
+}
+
+/// Fills in what holds over a family of columns: layers and smoothings of one signal over the same traces.
+pub(crate) fn adjust(family: &mut [&mut Tested]) {
+    let n_replicates = family.iter().map(|t| t.null.len()).max().unwrap_or(0);
+    let observed: Vec<Option<f64>> = family.iter().map(|t| t.z_null).collect();
+    // In deviations, so that a smoother whose rho strays further does not rule the maximum.
+    let null: Vec<Vec<Option<f64>>> = (0..n_replicates)
+        .map(|b| family.iter().map(|t| Some(((*t.null.get(b)?)? - t.null_mean?) / t.null_sd?)).collect())
+        .collect();
+    let p_maxt = max_t_p(&observed, &null).unwrap_or_else(|| vec![None; family.len()]);
+    let p: Vec<f64> = family.iter().filter_map(|t| t.p_cross).collect();
+    let mut q = benjamini_hochberg(&p).into_iter();
+    for (tested, p_maxt) in family.iter_mut().zip(p_maxt) {
+        tested.p_maxt = p_maxt;
+        tested.q_bh = tested.p_cross.and_then(|_| q.next());
+        tested.null = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Traces whose important tokens come in runs at other places in each.
+    fn traces(strength: f32) -> Vec<Labelled> {
+        (0..8_usize)
+            .map(|trace| {
+                Labelled::new((0..64).map(|t| {
+                    let one = (t / 8 + trace * 3) % 5 < 2;
+                    let noise = ((t * 7919 + trace * 104_729) % 1009) as f32 / 1009.0;
+                    (Some(noise + if one { strength } else { 0.0 }), one)
+                }))
+            })
+            .collect()
+    }
+
+    fn tested(strength: f32) -> [Tested; 2] {
+        let traces = traces(strength);
+        test(&traces.iter().collect::<Vec<_>>(), 99, 5)
+    }
+
+    #[test]
+    fn a_relation_is_told_from_none() {
+        for tested in tested(0.8) {
+            assert!(tested.p_cross <= Some(0.02) && tested.p_shift <= Some(0.05), "{tested:?}");
+            assert!(tested.z_null > Some(4.0) && tested.null.len() == 99);
+        }
+        for tested in tested(0.0) {
+            assert!(tested.p_cross > Some(0.05), "{tested:?}");
+        }
+        assert_eq!(test(&[], 99, 0), <[Tested; 2]>::default());
+        assert_eq!(test(&traces(1.0).iter().take(1).collect::<Vec<_>>(), 99, 0)[1].p_cross, None, "no donor");
+    }
+
+    #[test]
+    fn a_family_pays_for_its_size() {
+        let ([mut strong, _], [mut none, _]) = (tested(0.8), tested(0.0));
+        let mut constant = Tested::default();
+        adjust(&mut [&mut strong, &mut none, &mut constant]);
+        assert!(strong.p_maxt <= Some(0.05) && none.p_maxt > none.p_cross, "{strong:?} {none:?}");
+        assert!(strong.q_bh >= strong.p_cross && none.q_bh == none.p_cross, "the largest p stays");
+        assert_eq!((constant.p_maxt, constant.q_bh), (None, None));
+        assert!(strong.null.is_empty());
+    }
+}

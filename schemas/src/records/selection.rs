@@ -1,0 +1,32 @@
+//! `selection`: which score tells important tokens at the moments of eviction.
+
+crate::record::record! {
+    /// One score or combination of layers on one problem set a row, replayed as a policy under a budget: the mean over traces
+    /// of the area under the ROC curve over the live, evictable tokens at each eviction.
+    pub struct Selection in "selection", version 1 0, unique by (dataset, budget, candidate);
+
+    /// Problem set of the traces.
+    dataset: String => key(),
+    /// The budget, as typed.
+    budget: String => key(),
+    /// A score as `epikv signals` lists them, or `z10`, `-z21`, `z10-z21`: rolling z-scores of `hs_l2` at these layers.
+    candidate: String => key(),
+    /// What it is.
+    kind: String => word(&["score", "layer", "pair"]),
+    /// Layer that is added, 0-based; null for scores and for a layer that is subtracted alone.
+    layer_plus: Option<i16> => number("layer"),
+    /// Layer that is subtracted.
+    layer_minus: Option<i16> => number("layer"),
+    /// Traces with evictions at which both labels stood among the candidates.
+    n_traces: i32 => number("traces"),
+    /// Mean over these traces; null without any.
+    auc: Option<f64> => number("1"),
+    /// Lower bound by the trace bootstrap (`BCa`).
+    auc_lo: Option<f64> => number("1"),
+    /// Upper bound by the trace bootstrap.
+    auc_hi: Option<f64> => number("1"),
+    /// Whether it is the best of all layers and pairs on these traces.
+    picked: bool => flag(),
+    /// For the picked one: mean AUC on traces that had no part in choosing, over five splits.
+    auc_held_out: Option<f64> => number("1"),
+}
