@@ -105,7 +105,7 @@ mod tests {
         // A little else in the steps makes the partial coefficient defined, and it is far below the plain one.
         for (i, column) in sample.recording.columns.iter_mut().take(4).enumerate() {
             for (at, value) in column.values.iter_mut().enumerate() {
-                *value = value.map(|v| v + ((at * 7 + i) % 5) as f32 / 2.0);
+                *value = value.map(|v| v + ((at * 7 + i * 3) % 5) as f32 * 3.0);
             }
         }
         let [_, band] = Band::both(4);

@@ -131,7 +131,7 @@ mod tests {
                 "math500_signal_ablation.csv",
                 vec![
                     (true, "band A: 7 of 7 layers, mean +0.077; band B: 8 of 8 layers, mean -0.200"),
-                    (false, "35 of 37 signals"),
+                    (false, "36 of 38 signals"),
                     (false, "the cosine is stronger at 20 of 32 layers"),
                     (true, "rho differs by 0.0003 at most"),
                 ],
@@ -140,7 +140,7 @@ mod tests {
                 "gsm8k_eager_signal_ablation.csv",
                 vec![
                     (false, "band A: 3 of 7 layers, mean -0.051; band B: 8 of 8 layers, mean -0.301"),
-                    (false, "36 of 37 signals"),
+                    (false, "37 of 38 signals"),
                     (false, "the cosine is stronger at 9 of 32 layers"),
                     (false, "weaker are 15 of 32 layers of the step norm"),
                     (true, "rho differs by 0.0001 at most"),

@@ -135,7 +135,8 @@ fn rows_carry_the_figures() {
     let golden = golden();
     let (found, settings) = (found(&golden), settings(&golden));
     let rows = rows::correlations(std::slice::from_ref(&found), &settings);
-    assert_eq!(rows.len(), 2 * (2 * 4 + 2));
+    // Pooled, within, between; two layers under five smoothers, and two baselines.
+    assert_eq!(rows.len(), 3 * (2 * 5 + 2));
     let row = |scope: &str| rows.iter().find(|r| r.layer == Some(1) && r.smoothing == "z16" && r.scope == scope);
     let case = &golden["cases"][7];
     let (pooled, within) = (row("pooled").expect("a row"), row("within").expect("a row"));
@@ -144,7 +145,7 @@ fn rows_carry_the_figures() {
     assert_eq!((pooled.ci_method.as_str(), within.ci_method.as_str(), pooled.boot_n), ("fisher", "student-t", 300));
     assert_eq!((pooled.rho_median_trace, within.excl_constant_label), (None, 1));
     let by_trace = rows::correlations_by_trace(&[found], settings.window);
-    assert_eq!(by_trace.len(), 6 * (2 * 4 + 2));
+    assert_eq!(by_trace.len(), 6 * (2 * 5 + 2));
     let left_out = by_trace.iter().find(|r| r.trace_id == "t3").expect("a row");
     assert_eq!((left_out.rho, left_out.reason.as_deref()), (None, Some("constant_label")));
 }

@@ -12,7 +12,6 @@ use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::sampler::RandomStream;
-use epikv_model::taps::Taps;
 use epikv_signals::Chunk;
 use serde_json::Value;
 
@@ -61,8 +60,10 @@ fn check(decoder: &Decoder, prompt: &[u32], run: &Value) {
     let mut next = prompt.to_vec();
     let fed = ids(&run["fed"]);
     for (step, (&token, margin)) in fed.iter().zip(numbers(&run["margin"])).enumerate() {
+        let n = next.len();
         let input = RowInput::next(&cache, next, LogitsOf::Last);
-        let logits = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass").logits.expect("wanted");
+        let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
+        let logits = output.logits.expect("wanted");
         let logits = logits.flatten_all().and_then(|l| l.to_vec1::<f32>()).expect("f32");
         if step == 1 {
             for (got, want) in logits.iter().zip(numbers(&run["after_first"])) {
@@ -74,7 +75,7 @@ fn check(decoder: &Decoder, prompt: &[u32], run: &Value) {
         assert_eq!(order[0] as u32, token, "{name}, step {step}");
         let got = f64::from(logits[order[0]] - logits[order[1]]);
         assert!((got - margin).abs() < LOGITS, "{name}, step {step}: {got} and {margin}");
-        evictor.push(&Chunk::new(&Taps::default(), 0..0), &cache, step == 0).expect("no taps are needed");
+        evictor.push(&Chunk::new(&output.taps, 0..n), &cache, step == 0).expect("no taps are needed");
         evictor.evict(&mut cache);
         if step == 0 {
             for layer in 0..n_layers {

@@ -97,14 +97,14 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
     }
 }
 
-/// The kept set after the same tokens under a trigger, back at the budget.
-fn survivors(decoder: &Decoder, policy: &Policy) -> Vec<u32> {
+/// What is held after each step of the same tokens under a trigger.
+fn held(decoder: &Decoder, policy: &Policy) -> Vec<Vec<u32>> {
     let limits = Limits::new(12, N_PROMPT, policy.protect).expect("feasible");
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
     let scores = Scores::new(policy.score, N_LAYERS, STREAM, None).expect("deep enough");
     let mut evictor = Evictor::new(policy, limits, scores);
     let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
-    for step in 0..=60 {
+    let step = |step: u32| {
         let prompt = step == 0;
         // The same tokens whatever is held; what the layers make of them differs, so the scores are those of no layer.
         let tokens: Vec<u32> = if prompt { (3..3 + N_PROMPT as u32).collect() } else { vec![(step * step * 7) % 290] };
@@ -113,9 +113,9 @@ fn survivors(decoder: &Decoder, policy: &Policy) -> Vec<u32> {
         let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
         evictor.push(&Chunk::new(&output.taps, 0..n), &cache, prompt).expect("what the plan asks for");
         evictor.evict(&mut cache);
-    }
-    assert_eq!(cache.len(0), limits.tokens(), "{policy}");
-    cache.sets()[0].positions().map(|pos| pos.0).collect()
+        cache.sets()[0].positions().map(|pos| pos.0).collect()
+    };
+    (0..=60).map(step).collect()
 }
 
 #[test]
@@ -124,9 +124,13 @@ fn batched_eviction_by_frozen_scores_keeps_the_same_tokens() {
     let base = find("random").expect("a row").policy;
     for score in ["recency", "random", "labels"] {
         let policy = |trigger| Policy { score: score.parse().expect("a score"), trigger, ..base };
-        let each = survivors(&decoder, &policy(Trigger::Each));
+        let each = held(&decoder, &policy(Trigger::Each));
         for trigger in [Trigger::Every(2), Trigger::Every(15), Trigger::Every(60), Trigger::Buffer(6)] {
-            assert_eq!(survivors(&decoder, &policy(trigger)), each, "{score} {trigger}");
+            let batched = held(&decoder, &policy(trigger));
+            // Back at the budget, it holds what eviction at each step holds.
+            let back: Vec<_> = batched.iter().zip(&each).skip(10).filter(|(held, _)| held.len() == 12).collect();
+            assert!(!back.is_empty() && back.len() < 40, "{score} {trigger}");
+            assert!(back.iter().all(|(held, each)| held == each), "{score} {trigger}");
         }
     }
 }
