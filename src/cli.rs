@@ -14,7 +14,7 @@ use epikv_model::load::ModelRef;
 pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::grade::GradeArgs;
-pub(crate) use self::label::{AnswerName, LabelArgs, Preset, ProtocolName, StopName};
+pub(crate) use self::label::{AnswerName, ByName, InterventionName, LabelArgs, Preset, ProtocolName, StopName};
 
 /// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?
 #[derive(Debug, Parser)]

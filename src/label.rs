@@ -1,20 +1,21 @@
 //! `epikv label`: a traces file into label files.
 
 mod report;
+mod summarise;
 
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_labeler::{
-    AnswerKind, ArmComparison, Config, Estimate, Journal, Labels, Progress, Protocol, Rates, Settings, Stop, Summary,
-    compare_arms, label,
+    AnswerKind, ArmComparison, By, Config, Estimate, Intervention, Journal, Labels, Progress, Protocol, Rates,
+    Settings, Stop, Summary, compare_arms, label,
 };
 use epikv_model::Model;
 use epikv_schemas::{LabelWindow, Provenance, Trace, read_table};
 use serde_json::json;
 
-use crate::cli::{AnswerName, LabelArgs, ModelArgs, Preset, ProtocolName, StopName};
+use crate::cli::{AnswerName, ByName, InterventionName, LabelArgs, ModelArgs, Preset, ProtocolName, StopName};
 use crate::output::{Done, RunFolder, input};
 use crate::{progress, setup};
 
@@ -22,15 +23,27 @@ use crate::{progress, setup};
 const FILES: &[&str] =
     &["label_windows.parquet", "label_tokens.parquet", "label_traces.parquet", "label_timings.parquet"];
 
+/// The parts of flipping windows, with `--refine`.
+const REFINED: &str = "label_refined.parquet";
+
+/// The pairs of windows, with `--pairs`.
+const PAIRS: &str = "label_pairs.parquet";
+
 /// What was regenerated so far, for as long as the run has not ended.
 const JOURNAL: &str = "label_journal.jsonl";
 
+/// All files that the run will write.
+fn files(args: &LabelArgs) -> Vec<&'static str> {
+    let more = [(args.refine, REFINED), (args.pairs > 0, PAIRS)];
+    FILES.iter().copied().chain(more.into_iter().filter(|(wanted, _)| *wanted).map(|(_, file)| file)).collect()
+}
+
 /// Labels a file of traces.
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
-    match (&args.traces, &args.out, &args.summary) {
-        (Some(traces), Some(out), None) if args.arms.is_empty() => run_traces(args, traces, out),
-        (Some(traces), Some(out), None) => run_arms(args, traces, out),
-        (_, _, Some(folder)) => report::print_shares(folder, args.model.seed, args.model.json),
+    match (&args.traces, &args.out) {
+        (traces, None) if !args.summary.is_empty() => summarise::run(&args.summary, traces.as_deref(), &args.model),
+        (Some(traces), Some(out)) if args.arms.is_empty() => run_traces(args, traces, out),
+        (Some(traces), Some(out)) => run_arms(args, traces, out),
         _ => bail!("expected --traces and --out, or --summary"),
     }
 }
@@ -48,8 +61,11 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
         let name = filler.to_string().replace(':', "-");
         writeln!(std::io::stderr(), "\n== {filler}")?;
         let folder = out.join(&name);
-        let own =
-            LabelArgs { filler: Some(*filler), model: ModelArgs { json: false, ..args.model.clone() }, ..args.clone() };
+        let own = LabelArgs {
+            filler: Some(filler.clone()),
+            model: ModelArgs { json: false, ..args.model.clone() },
+            ..args.clone()
+        };
         if run_traces(&own, trace_file, &folder)? == Done::SomeFailed {
             done = Done::SomeFailed;
         }
@@ -69,7 +85,7 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
 /// Labels traces into a folder.
 fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let mut config = config(args)?;
-    let folder = if args.dry_run { None } else { Some(RunFolder::open(out, FILES, args.model.fresh)?) };
+    let folder = if args.dry_run { None } else { Some(RunFolder::open(out, &files(args), args.model.fresh)?) };
     let (mut traces, made_by) = read_table::<Trace>(trace_file)?;
     check_unique(&traces, trace_file)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
@@ -92,11 +108,18 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     if !journal.is_empty() {
         writeln!(std::io::stderr(), "{} regenerations of an earlier run are taken over", journal.len())?;
     }
+    let against =
+        args.against.as_deref().map(|folder| read_table::<LabelWindow>(&folder.join(FILES[0]))).transpose()?;
     let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
     write(folder, &labels, &model, &config, trace_file)?;
     journal.remove()?;
     let summary = Summary::of(&labels, &traces);
     report::print(&labels, &summary, out)?;
+    if let Some((occluded, _)) = &against {
+        let names = (config.name(), args.against.as_deref().unwrap_or(out).display().to_string());
+        let pair = compare_arms((&names.0, &labels.windows), (&names.1, occluded));
+        write!(std::io::stderr(), "{}", report::agreement_table(&pair)?)?;
+    }
     if args.model.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
@@ -142,7 +165,16 @@ fn config(args: &LabelArgs) -> Result<Config> {
         window: args.window.unwrap_or(base.window),
         stride: args.stride.unwrap_or(base.stride),
         max_new: args.max_new.unwrap_or(base.max_new),
-        filler: args.filler.unwrap_or(base.filler),
+        intervention: Intervention::from_name(intervention_name(args.intervention), args.lag)?,
+        filler: args.filler.clone().unwrap_or(base.filler),
+        by: match args.by {
+            ByName::Window => By::Window,
+            ByName::Sentence => By::Sentence,
+            ByName::Step => By::Step,
+            ByName::Line => By::Line,
+        },
+        refine: args.refine,
+        pairs: args.pairs,
         seed: args.model.seed,
         stop: match args.stop {
             StopName::Eos => Stop::Eos,
@@ -164,16 +196,27 @@ fn config(args: &LabelArgs) -> Result<Config> {
     Ok(Config::try_from(settings)?)
 }
 
+fn intervention_name(name: InterventionName) -> &'static str {
+    match name {
+        InterventionName::Occlude => "occlude",
+        InterventionName::MaskedAnswer => "masked-answer",
+        InterventionName::MaskedAll => "masked-all",
+        InterventionName::Truncate => "truncate",
+        InterventionName::Evict => "evict",
+    }
+}
+
 /// Labels with a progress bar.
 fn run_labels(model: &Model, traces: &[Trace], config: &Config, journal: &mut Journal, quiet: bool) -> Result<Labels> {
     let mut bar = progress::bar("", 0, true);
-    let labels = label(model, traces, config, Some(journal), &mut |progress| match progress {
+    let mut watch = |progress| match progress {
         Progress::Planned { phase, total } => {
             bar.finish_and_clear();
             bar = progress::bar(phase, total, quiet);
         }
         Progress::Done => bar.inc(1),
-    })?;
+    };
+    let labels = label(model, traces, config, Some(journal), &*setup::interrupted()?, &mut watch)?;
     bar.finish_and_clear();
     Ok(labels)
 }
@@ -196,5 +239,11 @@ fn write(mut folder: RunFolder, labels: &Labels, model: &Model, config: &Config,
     folder.write(FILES[1], &labels.tokens, &provenance)?;
     folder.write(FILES[2], &labels.traces, &provenance)?;
     folder.write(FILES[3], &labels.timings, &provenance)?;
+    if config.refine {
+        folder.write(REFINED, &labels.refined, &provenance)?;
+    }
+    if config.pairs > 0 {
+        folder.write(PAIRS, &labels.pairs, &provenance)?;
+    }
     folder.finish()
 }

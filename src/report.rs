@@ -3,11 +3,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Prints an error and gives the exit code of a run that could not be.
+/// Prints an error and gives the exit code: 1 if the run was told to stop, 2 if it could not be.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     // A closed stderr is no reason to panic.
     let _ = std::io::stderr().write_all(text(error).as_bytes());
-    ExitCode::from(2)
+    let interrupted = error
+        .downcast_ref::<epikv_labeler::Error>()
+        .is_some_and(|error| matches!(error, epikv_labeler::Error::Interrupted { .. }));
+    ExitCode::from(if interrupted { 1 } else { 2 })
 }
 
 /// `error:` line, causes indented below, `hint:` lines.

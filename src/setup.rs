@@ -1,7 +1,8 @@
 //! What every command does first: threads, logging, the model.
 
 use std::io::IsTerminal;
-use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
 use epikv_model::{Device, Model};
@@ -39,6 +40,22 @@ pub(crate) fn threads(wanted: Option<u16>) -> Result<usize> {
     };
     rayon::ThreadPoolBuilder::new().num_threads(n).build_global()?;
     Ok(*FIXED.get_or_init(|| n))
+}
+
+/// Set once the process was told to end (SIGINT, SIGTERM): what is under way is finished then, and nothing else begun. A
+/// second signal ends it at once.
+pub(crate) fn interrupted() -> Result<Arc<AtomicBool>> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(flag) = FLAG.get() {
+        return Ok(flag.clone());
+    }
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // In this order: the first signal finds the flag unset.
+        signal_hook::flag::register_conditional_default(signal, flag.clone())?;
+        signal_hook::flag::register(signal, flag.clone())?;
+    }
+    Ok(FLAG.get_or_init(|| flag).clone())
 }
 
 /// Opens the model of a command.

@@ -5,6 +5,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::filler::Filler;
+use crate::intervention::Intervention;
+use crate::spans::By;
 
 /// Which of two ways leads to the labels. Both give the same ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,8 +63,16 @@ pub struct Settings {
     pub max_new: usize,
     /// Where a regeneration ends.
     pub stop: Stop,
-    /// What stands in the place of a window.
+    /// What is done to a window.
+    pub intervention: Intervention,
+    /// What stands in the place of a window that is overwritten.
     pub filler: Filler,
+    /// What a window is.
+    pub by: By,
+    /// Whether flipping windows are halved down to the smallest part that flips alone.
+    pub refine: bool,
+    /// Pairs of windows a trace, none of which flips alone, that are withheld together.
+    pub pairs: usize,
     /// Seed of random fillers.
     pub seed: u64,
     /// The way to the labels.
@@ -91,7 +101,11 @@ impl Default for Settings {
             stride: 16,
             max_new: 512,
             stop: Stop::Eos,
+            intervention: Intervention::Occlude,
             filler: Filler::Eos,
+            by: By::Window,
+            refine: false,
+            pairs: 0,
             seed: 0,
             protocol: Protocol::Fast,
             mapping: Mapping::Control,
@@ -138,6 +152,21 @@ impl TryFrom<Settings> for Config {
                 got: settings.stride.to_string(),
             });
         }
+        let Settings { intervention, stop, .. } = settings;
+        if stop == Stop::AtBox && (intervention.runs_on() || intervention == Intervention::Truncate) {
+            return Err(Error::Setting {
+                setting: "--stop",
+                expected: format!("eos with --intervention {}: a box may stand in the reasoning", intervention.name()),
+                got: "at-box".to_owned(),
+            });
+        }
+        if settings.pairs > 0 && intervention != Intervention::Occlude {
+            return Err(Error::Setting {
+                setting: "--pairs",
+                expected: "--intervention occlude".to_owned(),
+                got: intervention.name().to_owned(),
+            });
+        }
         Ok(Self(settings))
     }
 }
@@ -156,6 +185,14 @@ impl Config {
         trace.correct == Some(false) && self.answer == AnswerKind::Math && !self.include_unusable
     }
 
+    /// What was done to the windows, as the column `filler` names it: the filler, or the intervention that is none.
+    pub fn name(&self) -> String {
+        match self.intervention {
+            Intervention::Occlude => self.filler.to_string(),
+            other => other.to_string(),
+        }
+    }
+
     /// What determines the labels, for provenance: everything but batch, threads and protocol, which change no value.
     pub fn provenance(&self) -> serde_json::Value {
         serde_json::json!({
@@ -163,7 +200,11 @@ impl Config {
             "stride": self.stride,
             "max_new": self.max_new,
             "stop": self.stop,
-            "filler": self.filler.to_string(),
+            "intervention": self.intervention,
+            "filler": self.name(),
+            "by": self.by,
+            "refine": self.refine,
+            "pairs": self.pairs,
             "seed": self.seed,
             "mapping": self.mapping,
             "answer": self.answer,

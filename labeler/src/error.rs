@@ -59,6 +59,16 @@ pub enum Error {
         /// What is stored.
         got: String,
     },
+    /// The run was told to stop, and did.
+    #[error("stopped after {n_done} of {n} {phase}")]
+    Interrupted {
+        /// What was being regenerated.
+        phase: &'static str,
+        /// Regenerations that are done.
+        n_done: usize,
+        /// Regenerations of the phase.
+        n: usize,
+    },
     /// The journal of a run cannot be used.
     #[error("cannot use the journal {}", path.display())]
     Journal {
@@ -80,6 +90,7 @@ impl Error {
             Self::OtherVocabulary { .. } => {
                 Some("label with the model that the traces were made or imported with".to_owned())
             }
+            Self::Interrupted { .. } => Some("the same command goes on from here".to_owned()),
             Self::Model(error) => error.hint(),
             _ => None,
         }

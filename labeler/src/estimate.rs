@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! naive: sum over windows of b          prefill, and of a tokens decoded one by one
-//! fast:  b + sum over windows of b - s  prefill, and of a tokens of a draft
+//! fast:  b + sum over windows of b - s  prefill, and of a tokens of a draft   (occlude; see `intervention` for the others)
 //! ```
 //!
 //! and both `b` and `a` once for the control. A window whose answer changes decodes some of its tokens in the fast protocol
@@ -20,8 +20,8 @@ use serde::Serialize;
 use crate::config::{Config, Protocol, Settings, Stop};
 use crate::error::Result;
 use crate::job::Job;
-use crate::regenerate::{Context, regenerate};
-use crate::window::windows;
+use crate::plan::n_read;
+use crate::regenerate::{Context, Scored, regenerate};
 
 /// Tokens a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -46,7 +46,8 @@ impl Rates {
             let n_context = n_context.min(shape.max_positions / 2).max(1);
             let contexts = (0..n_rows).map(|row| {
                 let tokens = (0..n_context).map(|i| ((i * 31 + row * 17) % shape.vocab_size) as u32).collect();
-                Ok((row, Context { tokens, prefix: None, draft: [].into() }))
+                let (hidden, scored) = (None, Scored::Nothing);
+                Ok((row, Context { tokens, prefix: None, hidden, draft: [].into(), scored, max_new }))
             });
             let settings = Settings { max_new, stop: Stop::Eos, ..Settings::clone(config) };
             let config = Config::try_from(settings)?;
@@ -106,16 +107,16 @@ impl Estimate {
         let (mut n_traces, mut n_failed, mut n_windows) = (0, 0, 0);
         let (mut naive, mut shared, mut answers, mut longest) = ((0, 0), 0, 0, 0);
         for trace in traces.iter().filter(|trace| !config.leaves_out(trace)) {
-            let Ok(job) = Job::new(trace, config, shape) else {
+            let Ok(job) = Job::new(trace, config, shape, &model.tokenizer) else {
                 n_failed += 1;
                 continue;
             };
             let (boundary, answer) = (job.context.len() as u64, job.own_answer(&stop_ids).len() as u64);
-            let grid = windows(job.first, job.context.len(), config.window, config.stride);
+            let grid = job.grid(config);
             let regenerations = grid.len() as u64 + 1;
             naive.0 += regenerations * boundary;
             naive.1 += regenerations * answer;
-            shared += 2 * boundary + grid.iter().map(|span| boundary - span.start as u64).sum::<u64>();
+            shared += 2 * boundary + grid.iter().map(|span| n_read(config, &job, span) as u64).sum::<u64>();
             answers += regenerations * answer;
             longest = longest.max(boundary + answer);
             n_traces += 1;

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 
 /// Kinds of filler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filler {
     /// The end-of-sequence token, as in the published labels (its model pads with it).
     Eos,
@@ -22,6 +22,8 @@ pub enum Filler {
     RandMulti,
     /// A given token.
     Token(u32),
+    /// A text, repeated until the window is full; its tokens begin anew in each window.
+    Text(String),
 }
 
 impl std::fmt::Display for Filler {
@@ -32,6 +34,7 @@ impl std::fmt::Display for Filler {
             Self::Random => f.write_str("random"),
             Self::RandMulti => f.write_str("randmulti"),
             Self::Token(id) => write!(f, "token:{id}"),
+            Self::Text(text) => write!(f, "text:{text:?}"),
         }
     }
 }
@@ -41,26 +44,32 @@ impl FromStr for Filler {
 
     fn from_str(text: &str) -> Result<Self> {
         let token = text.strip_prefix("token:").and_then(|id| id.parse().ok()).map(Self::Token);
+        let given = text.strip_prefix("text:").map(unquoted).filter(|text| !text.is_empty()).map(Self::Text);
         match text {
             "eos" => Ok(Self::Eos),
             "pad" => Ok(Self::Pad),
             "random" => Ok(Self::Random),
             "randmulti" => Ok(Self::RandMulti),
-            _ => token.ok_or_else(|| Error::Setting {
+            _ => token.or(given).ok_or_else(|| Error::Setting {
                 setting: "--filler",
-                expected: "eos, pad, random, randmulti or token:ID".to_owned(),
+                expected: "eos, pad, random, randmulti, token:ID or text:TEXT".to_owned(),
                 got: text.to_owned(),
             }),
         }
     }
 }
 
+/// A text as typed: between quotes with escapes such as `"\n"`, or as it stands.
+fn unquoted(text: &str) -> String {
+    let quoted = text.starts_with('"').then(|| serde_json::from_str(text).ok()).flatten();
+    quoted.unwrap_or_else(|| text.to_owned())
+}
+
 /// A filler whose tokens are known to exist in a model.
 #[derive(Debug, Clone)]
 pub struct FillerSource {
-    kind: Filler,
-    /// The one id of `Eos`, `Pad`, `Random` and `Token`.
-    id: u32,
+    /// What is repeated; empty for a draw at each position.
+    ids: Vec<u32>,
     /// Ids that random fillers draw from: every ordinary token.
     ordinary: Vec<u32>,
     seed: u64,
@@ -68,7 +77,7 @@ pub struct FillerSource {
 
 impl FillerSource {
     /// Resolves a filler for a model.
-    pub fn new(kind: Filler, seed: u64, tokenizer: &Tokenizer, eos: Option<u32>, vocab_size: usize) -> Result<Self> {
+    pub fn new(kind: &Filler, seed: u64, tokenizer: &Tokenizer, eos: Option<u32>, vocab_size: usize) -> Result<Self> {
         let missing = |filler, token| Error::NoFillerToken { filler, token };
         let drawn = matches!(kind, Filler::Random | Filler::RandMulti);
         let known = vocab_size.min(tokenizer.vocab_size()) as u32;
@@ -77,29 +86,34 @@ impl FillerSource {
         if drawn && ordinary.is_empty() {
             return Err(missing("random", "ordinary"));
         }
-        let id = match kind {
-            Filler::Eos => eos.ok_or(missing("eos", "end-of-sequence"))?,
-            Filler::Pad => tokenizer.pad_id().ok_or(missing("pad", "padding"))?,
-            Filler::Token(id) => id,
-            Filler::Random => draw(&ordinary, RandomStream { seed, problem: 0, sample: 0 }.uniform(0)),
-            Filler::RandMulti => 0,
+        let ids = match kind {
+            Filler::Eos => vec![eos.ok_or(missing("eos", "end-of-sequence"))?],
+            Filler::Pad => vec![tokenizer.pad_id().ok_or(missing("pad", "padding"))?],
+            Filler::Token(id) => vec![*id],
+            Filler::Text(text) => tokenizer.encode(text, false)?,
+            Filler::Random => vec![draw(&ordinary, RandomStream { seed, problem: 0, sample: 0 }.uniform(0))],
+            Filler::RandMulti => Vec::new(),
         };
-        if id as usize >= vocab_size {
+        if ids.is_empty() && *kind != Filler::RandMulti {
+            return Err(missing("text", "token of that"));
+        }
+        if let Some(id) = ids.iter().find(|id| **id as usize >= vocab_size) {
             return Err(Error::Setting {
                 setting: "--filler",
                 expected: format!("a token below the vocabulary of {vocab_size}"),
                 got: id.to_string(),
             });
         }
-        Ok(Self { kind, id, ordinary, seed })
+        Ok(Self { ids, ordinary, seed })
     }
 
     /// The ids for a window of a trace.
     pub fn ids(&self, trace: u64, window: &Range<usize>) -> Vec<u32> {
         let stream = RandomStream { seed: self.seed, problem: trace, sample: window.start as u32 };
-        (0..window.len())
-            .map(|i| if self.kind == Filler::RandMulti { draw(&self.ordinary, stream.uniform(i)) } else { self.id })
-            .collect()
+        if self.ids.is_empty() {
+            return (0..window.len()).map(|i| draw(&self.ordinary, stream.uniform(i))).collect();
+        }
+        self.ids.iter().copied().cycle().take(window.len()).collect()
     }
 }
 
@@ -117,7 +131,7 @@ pub fn ids_sha256(ids: &[u32]) -> String {
 mod tests {
     use super::*;
 
-    fn source(kind: Filler) -> FillerSource {
+    fn source(kind: &Filler) -> FillerSource {
         let tokenizer = Tokenizer::builtin_bytes().expect("built in");
         let eos = tokenizer.eos_id();
         FillerSource::new(kind, 3, &tokenizer, eos, tokenizer.vocab_size()).expect("known")
@@ -125,19 +139,24 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for name in ["eos", "pad", "random", "randmulti", "token:17"] {
+        for name in ["eos", "pad", "random", "randmulti", "token:17", "text:\"a b\\n\""] {
             assert_eq!(name.parse::<Filler>().expect(name).to_string(), name);
         }
-        assert!("token:x".parse::<Filler>().is_err());
+        assert_eq!("text:Hm, well".parse::<Filler>().expect("a text"), Filler::Text("Hm, well".to_owned()));
+        assert!(["token:x", "text:", "text:\"\""].iter().all(|text| text.parse::<Filler>().is_err()));
     }
 
     #[test]
     fn one_id_or_many() {
-        assert!(source(Filler::Eos).ids(1, &(5..9)).windows(2).all(|w| w[0] == w[1]));
-        assert_eq!(source(Filler::Token(9)).ids(1, &(5..8)), [9, 9, 9]);
-        let random = source(Filler::Random);
+        assert!(source(&Filler::Eos).ids(1, &(5..9)).windows(2).all(|w| w[0] == w[1]));
+        assert_eq!(source(&Filler::Token(9)).ids(1, &(5..8)), [9, 9, 9]);
+        assert_eq!(source(&Filler::Text("ab".to_owned())).ids(1, &(5..10)), {
+            let ids = Tokenizer::builtin_bytes().expect("built in").encode("ab", false).expect("bytes");
+            [ids[0], ids[1], ids[0], ids[1], ids[0]]
+        });
+        let random = source(&Filler::Random);
         assert_eq!(random.ids(1, &(5..9)), random.ids(2, &(21..25)), "one id for the whole run");
-        let many = source(Filler::RandMulti);
+        let many = source(&Filler::RandMulti);
         assert_eq!(many.ids(1, &(5..37)), many.ids(1, &(5..37)));
         assert_ne!(many.ids(1, &(5..37)), many.ids(1, &(21..53)));
         assert_ne!(many.ids(1, &(5..37)), many.ids(2, &(5..37)));
@@ -146,7 +165,7 @@ mod tests {
     #[test]
     fn a_token_outside_the_vocabulary_is_refused() {
         let tokenizer = Tokenizer::builtin_bytes().expect("built in");
-        assert!(FillerSource::new(Filler::Token(9999), 0, &tokenizer, None, 264).is_err());
-        assert!(FillerSource::new(Filler::Eos, 0, &tokenizer, None, 264).is_err(), "no eos");
+        assert!(FillerSource::new(&Filler::Token(9999), 0, &tokenizer, None, 264).is_err());
+        assert!(FillerSource::new(&Filler::Eos, 0, &tokenizer, None, 264).is_err(), "no eos");
     }
 }

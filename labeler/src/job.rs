@@ -1,14 +1,20 @@
 //! One trace to label: its checked context, its control, and why it may be unusable.
 
+use std::ops::Range;
+
 use epikv_grader::Mode;
 use epikv_model::config::ModelConfig;
 use epikv_model::session::Finish;
+use epikv_model::tokenizer::{TokenText, Tokenizer};
 use epikv_schemas::Trace;
+use epikv_tasks::prompt::THINK_END;
 
 use crate::config::{AnswerKind, Config};
 use crate::error::{Error, Result};
 use crate::outcome::{Outcome, answer_in};
 use crate::regenerate::Regenerated;
+use crate::spans::{By, spans};
+use crate::window::windows;
 
 /// Why the labels of a trace mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,15 +51,21 @@ pub(crate) struct Job<'t> {
     pub(crate) context: Vec<u32>,
     /// Where the grid starts.
     pub(crate) first: usize,
+    /// Text of the tokens from there to the boundary.
+    pub(crate) text: TokenText,
+    /// The closing tag and what follows it up to the boundary; empty where the boundary was found otherwise.
+    pub(crate) closing: Range<usize>,
     pub(crate) control: Option<Regenerated>,
     pub(crate) control_answer: Option<String>,
+    /// The last reasoning token at which the reference answer begins, standing by itself.
+    pub(crate) last_statement: Option<usize>,
     pub(crate) control_outcome: Outcome,
     pub(crate) unusable: Option<Unusable>,
 }
 
 impl<'t> Job<'t> {
     /// Checks a trace against itself and the model.
-    pub(crate) fn new(trace: &'t Trace, config: &Config, model: &ModelConfig) -> Result<Self> {
+    pub(crate) fn new(trace: &'t Trace, config: &Config, model: &ModelConfig, tokenizer: &Tokenizer) -> Result<Self> {
         let n = trace.token_ids.len();
         let broken = |what, expected: String, got: i32| Error::BrokenTrace {
             trace_id: trace.trace_id.clone(),
@@ -88,12 +100,18 @@ impl<'t> Job<'t> {
         ids.truncate(boundary);
         let first = if config.from_prompt_end { n_prompt } else { reason_start };
         let unusable = (first == boundary).then_some(Unusable::NoReasoning);
+        let text = tokenizer.byte_offsets(&ids[first..])?;
+        let tag = last_of(&text.bytes, THINK_END.as_bytes()).map(|at| first + text.token_at(at));
+        let closing = tag.filter(|_| trace.boundary_kind == "think_end").unwrap_or(boundary)..boundary;
         Ok(Self {
             trace,
             context: ids,
             first,
+            text,
+            closing,
             control: None,
             control_answer: None,
+            last_statement: None,
             control_outcome: Outcome::NoAnswer,
             unusable,
         })
@@ -121,6 +139,7 @@ impl<'t> Job<'t> {
             self.unusable = Some(Unusable::NotANumber);
         }
         self.control = Some(control);
+        self.last_statement = self.statement();
     }
 
     /// The trace's own tokens after the boundary, up to the first that ends it.
@@ -136,6 +155,27 @@ impl<'t> Job<'t> {
         self.control_answer.as_deref()
     }
 
+    /// The spans that are withheld one after another.
+    pub(crate) fn grid(&self, config: &Config) -> Vec<Range<usize>> {
+        match config.by {
+            By::Window => windows(self.first, self.context.len(), config.window, config.stride),
+            by => spans(by, &self.text, self.first, self.context.len()),
+        }
+    }
+
+    fn statement(&self) -> Option<usize> {
+        let reference = self.reference()?.trim().as_bytes();
+        let bytes = &self.text.bytes[..];
+        let apart = |at: Option<&u8>| !at.is_some_and(u8::is_ascii_alphanumeric);
+        let stands = |&at: &usize| {
+            bytes[at..].starts_with(reference)
+                && apart(at.checked_sub(1).map(|before| &bytes[before]))
+                && apart(bytes.get(at + reference.len()))
+        };
+        let at = (0..bytes.len()).rev().find(stands).filter(|_| !reference.is_empty())?;
+        Some(self.first + self.text.token_at(at))
+    }
+
     /// Name of the part of the trace that a position is in.
     pub(crate) fn region(&self, pos: usize) -> &'static str {
         if pos < self.trace.n_prompt as usize {
@@ -146,4 +186,9 @@ impl<'t> Job<'t> {
             "answer"
         }
     }
+}
+
+/// Where a pattern stands last.
+fn last_of(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
+    bytes.windows(pattern.len()).rposition(|window| window == pattern)
 }

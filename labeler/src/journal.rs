@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use epikv_model::Model;
-use epikv_model::session::Finish;
+use epikv_model::session::{DraftScore, Finish};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::regenerate::Regenerated;
 
 /// Version of the lines.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The journal of a run.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ struct Line {
     finish: String,
     /// Bits of the smallest margin, so that nothing is rounded.
     min_margin: Option<u32>,
+    /// Tokens of the control's answer that are scored, and the bits of their log-probability.
+    score: Option<(usize, u64)>,
     n_forwarded: usize,
     wall_s: f64,
 }
@@ -58,6 +60,7 @@ impl Journal {
             "stop_ids": model.stop_ids(),
             "max_new": config.max_new,
             "stop": config.stop,
+            "intervention": config.intervention,
         });
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         let (done, good) = read(&file, &head).map_err(io)?;
@@ -84,7 +87,10 @@ impl Journal {
         let Some(line) = self.done.get(context) else { return Ok(None) };
         let Some(finish) = Finish::from_name(&line.finish) else { return Ok(None) };
         let min_margin = line.min_margin.map(f32::from_bits);
-        Regenerated::new(model, &line.ids, finish, min_margin, line.n_forwarded, line.wall_s).map(Some)
+        let score = line.score.map(|(n_tokens, bits)| DraftScore { n_tokens, log_prob: f64::from_bits(bits) });
+        let mut found = Regenerated::new(model, &line.ids, finish, min_margin, line.n_forwarded, line.wall_s)?;
+        found.score = score;
+        Ok(Some(found))
     }
 
     /// Adds a result.
@@ -94,6 +100,7 @@ impl Journal {
             ids: result.ids.to_vec(),
             finish: result.finish.name().to_owned(),
             min_margin: result.min_margin.map(f32::to_bits),
+            score: result.score.map(|score| (score.n_tokens, score.log_prob.to_bits())),
             n_forwarded: result.n_forwarded,
             wall_s: result.wall_s,
         };

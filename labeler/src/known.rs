@@ -77,6 +77,17 @@ impl Known {
         (known.n_traces > 0).then_some(known)
     }
 
+    /// Share of the windows that hide a value which flip.
+    pub fn recall(&self) -> Option<f64> {
+        (self.n_hiding > 0).then(|| self.n_hiding_flipped as f64 / self.n_hiding as f64)
+    }
+
+    /// Share of the flipping windows which hide a value, among those that hide one or touch none.
+    pub fn precision(&self) -> Option<f64> {
+        let n = self.n_hiding_flipped + self.n_clear_flipped;
+        (n > 0).then(|| self.n_hiding_flipped as f64 / n as f64)
+    }
+
     /// Adds a trace: the mentions of each value, and each decided window with its flip.
     fn add(&mut self, values: &[Vec<Range<usize>>], windows: &[(Range<usize>, bool)]) {
         let mut hidden: Vec<Option<bool>> = vec![None; values.len()];
@@ -147,6 +158,7 @@ mod tests {
         known.add(&values, &windows);
         assert_eq!((known.n_hiding, known.n_hiding_flipped), (2, 1));
         assert_eq!((known.n_clear, known.n_clear_flipped, known.n_between), (2, 1, 3));
+        assert_eq!((known.recall(), known.precision()), (Some(0.5), Some(0.5)));
         let all_found = KnownValues { n_hidden: 1, n_missed: 0, n_never_hidden: 0 };
         assert_eq!(known.by_mentions, [(1, all_found), (2, all_found)].into());
 

@@ -5,17 +5,19 @@
 //! fast protocol reads them once a trace and starts each row at its window; and it reads the likely answer, that of the
 //! control, in one pass instead of a pass a token. Rows do not depend on how they are cut, so both give the same bits.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use epikv_grader::BoxStream;
 use epikv_model::Model;
 use epikv_model::batch::{LogitsOf, RowInput};
-use epikv_model::cache::{Capacity, Prefix, Scope};
+use epikv_model::cache::{Capacity, Pos, Prefix, Scope};
 use epikv_model::sampler::Sampling;
-use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session, side_by_side};
+use epikv_model::session::{DraftScore, Finish, FinishedRow, Ledger, RowSpec, Session, score_draft, side_by_side};
 use epikv_model::taps::ProbePlan;
 
-use crate::config::{Config, Stop};
+use crate::config::{Config, Protocol, Stop};
 use crate::error::Result;
 
 /// A regenerated answer.
@@ -27,6 +29,8 @@ pub(crate) struct Regenerated {
     pub(crate) ids: Arc<[u32]>,
     pub(crate) finish: Finish,
     pub(crate) min_margin: Option<f32>,
+    /// How likely the control's answer was.
+    pub(crate) score: Option<DraftScore>,
     pub(crate) n_forwarded: usize,
     pub(crate) wall_s: f64,
 }
@@ -37,8 +41,33 @@ pub(crate) struct Context {
     pub(crate) tokens: Vec<u32>,
     /// A cache that holds at least its first tokens, and how many of them are used.
     pub(crate) prefix: Option<(Arc<Prefix>, usize)>,
+    /// Places among those that are withheld.
+    pub(crate) hidden: Option<Range<usize>>,
     /// What the answer will probably be.
     pub(crate) draft: Arc<[u32]>,
+    /// What is scored behind it.
+    pub(crate) scored: Scored,
+    /// New tokens at most.
+    pub(crate) max_new: usize,
+}
+
+/// Whose log-probability after a context is wanted.
+#[derive(Debug, Clone)]
+pub(crate) enum Scored {
+    /// None.
+    Nothing,
+    /// That of the answer which is then generated: the control's own.
+    Itself,
+    /// That of the control's answer. A row that reads it as its draft has the score already.
+    Draft(Arc<[u32]>),
+}
+
+/// How the score of a row is made up for.
+struct Later {
+    scored: Scored,
+    /// The last token of its context, and the tokens before that.
+    last: u32,
+    n_before: usize,
 }
 
 /// The cache of some tokens, to be shared.
@@ -62,13 +91,20 @@ pub(crate) fn regenerate(
     config: &Config,
     done: impl FnMut(usize, Regenerated) -> Result<()> + Send,
 ) -> Result<Ledger> {
-    let (stop_ids, max_new) = (model.stop_ids(), config.max_new);
+    let stop_ids = model.stop_ids();
     let boxed = |ids: &[u32]| holds_box(model, ids);
+    let later: Mutex<BTreeMap<usize, Later>> = Mutex::default();
     let specs = contexts.map(|context| {
-        let (key, Context { mut tokens, prefix, draft }) = context?;
+        let (key, Context { mut tokens, prefix, hidden, draft, scored, max_new }) = context?;
+        if let (Some(&last), false) = (tokens.last(), matches!(scored, Scored::Nothing)) {
+            locked(&later).insert(key, Later { scored, last, n_before: tokens.len() - 1 });
+        }
         let mut cache = model.decoder.cache(Scope::Global, Capacity::Growing)?;
         if let Some((prefix, n)) = prefix {
-            cache = cache.with_prefix(prefix, n)?;
+            cache = match hidden {
+                Some(hidden) => cache.with_prefix_without(&prefix, n, hidden)?,
+                None => cache.with_prefix(prefix, n)?,
+            };
             tokens.drain(..n);
         }
         let (stop_ids, sampling) = (stop_ids.clone(), Sampling::Greedy);
@@ -77,17 +113,50 @@ pub(crate) fn regenerate(
     let (specs, done) = (Mutex::new(specs), Mutex::new(done));
     let ledgers = side_by_side(&model.decoder, n, || -> Result<Ledger> {
         let mut session = Session::new(&model.decoder);
+        let mut scoring = Ledger::default();
         if config.stop == Stop::AtBox {
             session = session.until(&boxed);
         }
         let own = std::iter::from_fn(|| locked(&specs).next());
         session.run(own, config.batch, |row| -> Result<()> {
-            let one = Regenerated::of_row(model, &row)?;
-            locked(&done)(row.key, one)
+            let mut one = Regenerated::of_row(model, &row)?;
+            let (key, later) = (row.key, locked(&later).remove(&row.key));
+            if let Some(later) = later {
+                let (score, ledger) = later.score(model, row, config)?;
+                one.score = score;
+                scoring += ledger;
+            }
+            locked(&done)(key, one)
         })?;
-        Ok(session.ledger())
+        scoring += session.ledger();
+        Ok(scoring)
     });
     ledgers.into_iter().sum()
+}
+
+impl Later {
+    /// The score of a row that ended: its draft's, where that is what was wanted, or by one more pass over its own cache.
+    fn score(
+        self,
+        model: &Model,
+        row: FinishedRow,
+        config: &Config,
+    ) -> epikv_model::Result<(Option<DraftScore>, Ledger)> {
+        let draft: Arc<[u32]> = match self.scored {
+            Scored::Nothing => return Ok((None, Ledger::default())),
+            Scored::Draft(_) if config.protocol == Protocol::Fast => return Ok((row.draft_score, Ledger::default())),
+            Scored::Draft(ids) => ids,
+            Scored::Itself => row.generated.into(),
+        };
+        if draft.is_empty() {
+            return Ok((None, Ledger::default()));
+        }
+        let mut cache = row.cache;
+        cache.truncate(self.n_before.checked_sub(1).map(|last| Pos(last as u32)));
+        let (key, sampling, stop_ids) = (row.key, Sampling::Greedy, Vec::new());
+        let context = vec![self.last];
+        score_draft(&model.decoder, RowSpec { key, context, cache, max_new: config.max_new, stop_ids, sampling, draft })
+    }
 }
 
 /// Whether the text of some tokens holds a complete box, if the last of them can have closed it.
@@ -112,7 +181,7 @@ impl Regenerated {
         wall_s: f64,
     ) -> Result<Self> {
         let text = model.tokenizer.decode(&ids[..ids.len().saturating_sub(usize::from(finish == Finish::Eos))])?;
-        Ok(Self { text, ids: ids.into(), finish, min_margin, n_forwarded, wall_s })
+        Ok(Self { text, ids: ids.into(), finish, min_margin, score: None, n_forwarded, wall_s })
     }
 
     fn of_row(model: &Model, row: &FinishedRow) -> Result<Self> {

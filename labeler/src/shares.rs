@@ -147,6 +147,8 @@ mod tests {
             hit_limit: false,
             min_margin: None,
             answer_text: String::new(),
+            logprob_drop: None,
+            readable_after: None,
         }
     }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::known::Known;
 use crate::label::Labels;
 use crate::noise::NoiseFloor;
+use crate::position::Position;
 
 /// Counts and shares of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +31,8 @@ pub struct Summary {
     pub important_share: BTreeMap<&'static str, Option<f64>>,
     /// How often an answer changes although nothing changed.
     pub noise_floor: NoiseFloor,
+    /// Where the important tokens stand.
+    pub position: Position,
     /// How well the labels recover what the answers are known to need; `None` where no usable trace says what that is.
     pub known: Option<Known>,
 }
@@ -98,6 +101,7 @@ impl Summary {
             n_windows: outcomes.values().sum(),
             outcomes,
             noise_floor: labels.noise_floor,
+            position: Position::of(&labels.tokens, &labels.traces),
             known: Known::of(&labels.windows, &labels.traces, traces),
             important_share: MAPPINGS.iter().map(|(name, flip)| (*name, share(*flip))).collect(),
         }

@@ -54,6 +54,8 @@ pub(crate) fn window(window: i32, start: i32, outcome: &str) -> LabelWindow {
         hit_limit: false,
         min_margin: Some(0.25),
         answer_text: "so 14".to_owned(),
+        logprob_drop: None,
+        readable_after: None,
     }
 }
 

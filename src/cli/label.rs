@@ -20,19 +20,38 @@ pub(crate) struct LabelArgs {
     /// Folder of the results.
     #[arg(long, value_name = "DIR", required_unless_present = "summary")]
     pub(crate) out: Option<PathBuf>,
-    /// Label nothing: print the important shares of the labels in a folder, under every mapping of outcomes to flips.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["traces", "out"])]
-    pub(crate) summary: Option<PathBuf>,
+    /// Label nothing: print what the labels in these folders say, under every mapping of outcomes to flips; with --traces
+    /// also how well they recover what the answers are known to need.
+    #[arg(long, value_name = "DIR,..", value_delimiter = ',', conflicts_with = "out")]
+    pub(crate) summary: Vec<PathBuf>,
     /// The way to the labels.
     #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
     pub(crate) protocol: ProtocolName,
-    /// What stands in the place of a window: eos, pad, random, randmulti or token:ID.
+    /// What is done to a window.
+    #[arg(long, value_enum, default_value_t = InterventionName::Occlude)]
+    pub(crate) intervention: InterventionName,
+    /// With --intervention evict: tokens of the trace after the window's end that still see it.
+    #[arg(long, value_name = "W", default_value_t = 64)]
+    pub(crate) lag: usize,
+    /// Occlusion labels of the same traces, to say how often this run agrees with them.
+    #[arg(long, value_name = "DIR", conflicts_with = "summary")]
+    pub(crate) against: Option<PathBuf>,
+    /// What stands in the place of an overwritten window: eos, pad, random, randmulti, token:ID or text:TEXT.
     #[arg(long, value_name = "KIND")]
     pub(crate) filler: Option<Filler>,
     /// Several fillers, separated by commas: each labels into a folder of its own inside --out, and the arms are compared
     /// window by window.
     #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "summary", "dry_run"])]
     pub(crate) arms: Vec<Filler>,
+    /// What a window is: --window tokens at every --stride, or the sentences, steps (paragraphs) or lines of the reasoning.
+    #[arg(long, value_enum, default_value_t = ByName::Window)]
+    pub(crate) by: ByName,
+    /// Halve each flipping window down to the smallest part, of 4 tokens or more, that flips alone.
+    #[arg(long)]
+    pub(crate) refine: bool,
+    /// Pairs of windows a trace, neither of which flips alone, to withhold together.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) pairs: usize,
     /// Tokens of a window.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) window: Option<usize>,
@@ -81,6 +100,34 @@ pub(crate) enum StopName {
     Eos,
     /// At the end of the first complete box, if that comes before.
     AtBox,
+}
+
+/// `--intervention`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InterventionName {
+    /// Overwrite it by filler.
+    Occlude,
+    /// Hide it from the answer only, as if evicted just before.
+    MaskedAnswer,
+    /// Hide it from everything after it.
+    MaskedAll,
+    /// End the trace at its start: measures positions, for comparison.
+    Truncate,
+    /// Drop it from the cache --lag tokens after its end and let the model go on.
+    Evict,
+}
+
+/// `--by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ByName {
+    /// A fixed number of tokens.
+    Window,
+    /// A sentence.
+    Sentence,
+    /// A paragraph.
+    Step,
+    /// A line.
+    Line,
 }
 
 /// `--preset`.

@@ -5,12 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use epikv_labeler::{ArmComparison, Estimate, Known, Labels, NoiseFloor, Rates, Share, Summary, shares};
+use epikv_labeler::{ArmComparison, Estimate, Known, Labels, NoiseFloor, Position, Rates, Summary};
 use epikv_model::session::Ledger;
-use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, read_table};
 use serde_json::json;
 
-use super::FILES;
 use crate::output::Done;
 
 /// Fillers side by side.
@@ -38,28 +36,19 @@ pub(super) fn arms_table(comparisons: &[ArmComparison]) -> Result<String> {
     Ok(table)
 }
 
-/// The important shares of the labels in a folder.
-pub(super) fn print_shares(folder: &Path, seed: u64, as_json: bool) -> Result<Done> {
-    let shares = shares(
-        &read_table::<LabelWindow>(&folder.join(FILES[0]))?.0,
-        &read_table::<LabelToken>(&folder.join(FILES[1]))?.0,
-        &read_table::<LabelTrace>(&folder.join(FILES[2]))?.0,
-        seed,
-    );
-    if as_json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&shares)?)?;
-        return Ok(Done::All);
-    }
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
-    let mut table = String::from("| dataset | mapping | divided by | traces | share | 95 % interval |\n");
-    table.push_str("| --- | --- | --- | ---: | ---: | --- |\n");
-    for Share { dataset, mapping, divided_by, n_traces, share, interval } in &shares {
-        let bounds = interval.map_or("-".to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"));
-        let share = number(*share);
-        writeln!(table, "| {dataset} | {mapping} | {divided_by} | {n_traces} | {share} | {bounds} |")?;
-    }
-    write!(std::io::stdout(), "{table}")?;
-    Ok(Done::All)
+/// How often an intervention agrees with the occlusion of the same windows. No kappa: they ask different questions.
+pub(super) fn agreement_table(pair: &ArmComparison) -> Result<String> {
+    let ArmComparison { arms: (own, other), n_windows, n_both, n_only_first, n_only_second, .. } = pair;
+    let agree = n_windows - n_only_first - n_only_second;
+    let share = if *n_windows > 0 { format!("{:.3}", agree as f64 / *n_windows as f64) } else { "-".to_owned() };
+    let mut table =
+        String::from("| labels | against | windows | agree | share | both flip | only first | only second |\n");
+    table.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    writeln!(
+        table,
+        "| {own} | {other} | {n_windows} | {agree} | {share} | {n_both} | {n_only_first} | {n_only_second} |"
+    )?;
+    Ok(table)
 }
 
 /// What the run would cost.
@@ -132,6 +121,23 @@ pub(super) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()
     }
     if let Some(known) = &summary.known {
         print_known(&mut err, known)?;
+    }
+    let Position { rho, by_decile, .. } = &summary.position;
+    let number = |value: &Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    let deciles: Vec<String> = by_decile.iter().map(number).collect();
+    writeln!(
+        err,
+        "position: rho of label and position {}, important share by tenth of the reasoning {}",
+        number(rho),
+        deciles.join(" ")
+    )?;
+    if !labels.refined.is_empty() {
+        let n = labels.refined.iter().filter(|part| part.smallest).count();
+        writeln!(err, "parts: {} tried, {n} smallest ones that flip", labels.refined.len())?;
+    }
+    if !labels.pairs.is_empty() {
+        let n = labels.pairs.iter().filter(|pair| pair.flipped == Some(true)).count();
+        writeln!(err, "pairs of windows that do not flip alone: {n} of {} flip together", labels.pairs.len())?;
     }
     let NoiseFloor { n_windows, n_identity_changed, n_repeated_changed } = summary.noise_floor;
     writeln!(

@@ -61,6 +61,36 @@ multiversion! {
     }
 }
 
+/// `ln sum_j exp(s[j])`; eight lanes are summed in f64, then joined in order. Minus infinity for an empty row.
+pub fn log_sum_exp(s: &[f32]) -> f64 {
+    let max = s.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if max == f32::NEG_INFINITY {
+        return f64::from(max);
+    }
+    let mut sums = [0.0_f64; LANES];
+    sum_exp_below(s, max, &mut sums);
+    f64::from(max) + sums.iter().sum::<f64>().ln()
+}
+
+multiversion! {
+    /// Adds `exp(s[j] - max)` to the sum of lane `j mod 8`.
+    fn sum_exp_below(s: &[f32], max: f32, sums: &mut [f64; LANES]) {
+        let (full, tail) = s.as_chunks::<LANES>();
+        for c in full {
+            let mut powers = [0.0_f32; LANES];
+            for lane in 0..LANES {
+                powers[lane] = exp(c[lane] - max);
+            }
+            for lane in 0..LANES {
+                sums[lane] += f64::from(powers[lane]);
+            }
+        }
+        for (sum, &v) in sums.iter_mut().zip(tail) {
+            *sum += f64::from(exp(v - max));
+        }
+    }
+}
+
 /// `out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]` (SwiGLU, Shazeer 2020).
 ///
 /// # Panics

@@ -4,7 +4,7 @@ use super::OUTCOMES;
 
 crate::record::record! {
     /// One occlusion a row: a window of tokens was replaced by filler and the answer was regenerated greedily.
-    pub struct LabelWindow in "label_windows", version 1 0, unique by (trace_id, window);
+    pub struct LabelWindow in "label_windows", version 1 1, unique by (trace_id, window);
 
     /// Name of the trace.
     trace_id: String => key(),
@@ -33,4 +33,10 @@ crate::record::record! {
     min_margin: Option<f32> => number("1"),
     /// The regenerated text.
     answer_text: String => text(),
+    /// How much less likely the control's answer is after the window was withheld: its log-probability in the control minus
+    /// that here, over at most its first 257 tokens; null where either is not known.
+    logprob_drop: Option<f64> => number("nats"),
+    /// Whether the reference answer stands, as a word of its own, in the reasoning after the window; null where there is no
+    /// reference.
+    readable_after: Option<bool> => flag(),
 }

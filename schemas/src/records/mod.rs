@@ -6,6 +6,8 @@ mod correlations_by_trace;
 mod eviction_runs;
 mod eviction_steps;
 mod eviction_timings;
+mod label_pairs;
+mod label_refined;
 mod label_timings;
 mod label_tokens;
 mod label_traces;
@@ -25,6 +27,8 @@ pub use correlations_by_trace::CorrelationsByTrace;
 pub use eviction_runs::EvictionRun;
 pub use eviction_steps::EvictionStep;
 pub use eviction_timings::EvictionTiming;
+pub use label_pairs::LabelPair;
+pub use label_refined::LabelRefined;
 pub use label_timings::LabelTiming;
 pub use label_tokens::LabelToken;
 pub use label_traces::LabelTrace;
@@ -48,6 +52,8 @@ pub fn registry() -> &'static [&'static TableSpec] {
         LabelTrace::TABLE,
         LabelWindow::TABLE,
         LabelToken::TABLE,
+        LabelRefined::TABLE,
+        LabelPair::TABLE,
         LabelTiming::TABLE,
         SignalsHs::TABLE,
         SignalsKv::TABLE,

@@ -37,6 +37,8 @@ pub(crate) fn window(trace_id: &str, window: i32) -> LabelWindow {
         hit_limit: false,
         min_margin: Some(0.5),
         answer_text: "The answer is \\boxed{7}".into(),
+        logprob_drop: None,
+        readable_after: None,
     }
 }
 

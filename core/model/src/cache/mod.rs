@@ -5,6 +5,7 @@ mod prefix;
 mod slots;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor};
@@ -109,6 +110,44 @@ impl RowCache {
         self.last = n_tokens.checked_sub(1).map(|i| prefix.positions()[i]);
         self.prefix = (n_tokens > 0).then_some((prefix, n_tokens));
         Ok(self)
+    }
+
+    /// An empty cache behind the first `n_tokens` of a shared prefix without those at the places in `hidden`, which nothing
+    /// will see: what lies before them is shared, what comes after them is copied.
+    ///
+    /// # Errors
+    /// If the places do not lie among those tokens, or something was appended or rotated otherwise before.
+    pub fn with_prefix_without(self, prefix: &Arc<Prefix>, n_tokens: usize, hidden: Range<usize>) -> Result<Self> {
+        if hidden.start > hidden.end || hidden.end > n_tokens || self.rotation != Rotation::Position {
+            return Err(Error::Request {
+                what: "tokens to hide",
+                expected: format!("places among the first {n_tokens}, in a cache rotated by position"),
+                got: format!("{hidden:?}, {:?}", self.rotation),
+            });
+        }
+        let last = n_tokens.checked_sub(1).and_then(|i| prefix.positions().get(i).copied());
+        let mut cache = self.with_prefix(prefix.clone(), hidden.start)?;
+        if n_tokens > prefix.len() {
+            return Err(Error::Request {
+                what: "shared prefix",
+                expected: format!("at most its {} tokens", prefix.len()),
+                got: format!("{n_tokens} tokens"),
+            });
+        }
+        let seen = hidden.end..n_tokens;
+        if !seen.is_empty() {
+            let slots = cache.reserve(&prefix.positions()[seen.clone()])?;
+            for layer in 0..cache.layers.len() {
+                let (stored_k, stored_v) = &cache.layers[layer];
+                let (k, v) = prefix.layer(layer);
+                for (stored, shared) in [(stored_k, k), (stored_v, v)] {
+                    // Every set took the same slots, since all were empty.
+                    write_runs(stored, &shared.narrow(1, seen.start, seen.len())?, &slots[0])?;
+                }
+            }
+        }
+        cache.last = last.filter(|_| n_tokens > 0).or(cache.last);
+        Ok(cache)
     }
 
     /// The same empty cache with another rotation.

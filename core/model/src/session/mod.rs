@@ -2,6 +2,7 @@
 
 mod draft;
 mod row;
+mod score;
 mod side_by_side;
 
 use std::iter::Sum;
@@ -17,6 +18,7 @@ use crate::taps::{ProbePlan, Taps};
 
 use row::{Ends, Row};
 pub use row::{Finish, FinishedRow, RowSpec, Until};
+pub use score::{DraftScore, score_draft};
 pub use side_by_side::side_by_side;
 
 /// Tokens of contexts and drafts that one step reads, over all rows: at most, or as many as the first row asks for.
@@ -197,10 +199,14 @@ impl<'m> Session<'m> {
             }
         }
         let output = self.decoder.forward(inputs, &mut caches, plan)?;
-        let logits = match output.logits {
-            Some(logits) => with_f32(&logits.to_device(&candle_core::Device::Cpu)?, <[f32]>::to_vec)?,
-            None => Vec::new(),
-        };
-        Ok((logits, output.taps))
+        Ok((logits_of(output.logits.as_ref())?, output.taps))
+    }
+}
+
+/// Logits of a pass, `[rows, vocabulary]` laid flat.
+fn logits_of(logits: Option<&candle_core::Tensor>) -> Result<Vec<f32>> {
+    match logits {
+        Some(logits) => with_f32(&logits.to_device(&candle_core::Device::Cpu)?, <[f32]>::to_vec),
+        None => Ok(Vec::new()),
     }
 }

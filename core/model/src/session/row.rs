@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::draft::Draft;
+use super::score::DraftScore;
 use crate::batch::{LogitsOf, RowInput};
 use crate::cache::{Pos, RowCache};
 use crate::sampler::{Choice, Sampling, choose};
@@ -79,6 +80,8 @@ pub struct FinishedRow {
     pub n_forwarded: usize,
     /// Its cache; the last new token was never fed.
     pub cache: RowCache,
+    /// How likely its draft was after its context; `None` without a draft.
+    pub draft_score: Option<DraftScore>,
     /// Time since it was added, shared with the rows beside it.
     pub wall: Duration,
 }
@@ -104,6 +107,7 @@ pub(super) struct Row {
     pub(super) margins: Vec<f32>,
     pub(super) finish: Option<Finish>,
     draft: Draft,
+    draft_score: Option<DraftScore>,
     n_forwarded: usize,
     started: Instant,
 }
@@ -117,6 +121,7 @@ impl Row {
             generated: Vec::new(),
             margins: Vec::new(),
             finish: None,
+            draft_score: None,
             n_forwarded: 0,
             started: Instant::now(),
         }
@@ -154,6 +159,9 @@ impl Row {
         }
         self.n_forwarded += input.tokens.len();
         let first = input.first.0 as usize + read.len();
+        if self.generated.is_empty() && !logits.is_empty() && !self.spec.draft.is_empty() {
+            self.draft_score = DraftScore::of(&self.spec.draft, logits);
+        }
         let mut choices = Vec::new();
         for (i, logits) in logits.iter().enumerate() {
             let Some(choice) = self.accept(logits, first + i, ends) else { break };
@@ -206,6 +214,7 @@ impl Row {
             margins: self.margins,
             finish,
             n_forwarded: self.n_forwarded,
+            draft_score: self.draft_score,
             cache: self.spec.cache,
             wall: self.started.elapsed(),
         })
