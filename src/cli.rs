@@ -11,6 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
+use crate::batch::Batch;
+
 pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::grade::GradeArgs;
@@ -97,9 +99,9 @@ pub(crate) struct ModelArgs {
     /// Threads; all cores by default. Changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
-    /// Rows that run together. Changes no result.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = at_least_one)]
-    pub(crate) batch: usize,
+    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    #[arg(long, value_name = "N|auto", default_value = "8")]
+    pub(crate) batch: Batch,
     /// Seed of everything random.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,

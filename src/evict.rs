@@ -41,6 +41,7 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
+    settings.batch = args.model.batch.rows(&model, model.decoder.config().max_positions);
     if !args.model.quiet {
         announce(&settings)?;
     }
@@ -140,7 +141,6 @@ fn settings(args: &EvictArgs) -> Result<Settings> {
         machine: setup::machine(),
         skip_infeasible: args.skip_infeasible,
         prompt: trace::prompt_options(&args.prompt),
-        batch: args.model.batch,
         ..Settings::new(policies, budgets.collect::<Result<_>>()?)
     })
 }

@@ -1,5 +1,6 @@
 //! `epikv label`: a traces file into label files.
 
+mod exchange;
 mod report;
 mod summarise;
 
@@ -40,7 +41,18 @@ fn files(args: &LabelArgs) -> Vec<&'static str> {
 
 /// Labels a file of traces.
 pub(crate) fn run(args: &LabelArgs) -> Result<Done> {
+    if let (Some(traces), Some(labels)) = (&args.traces, &args.labels) {
+        if let Some(scores) = &args.compare_sentences {
+            return exchange::run_sentences(scores, labels, traces, &args.model);
+        }
+        if let Some(file) = &args.export {
+            return exchange::run_export(labels, traces, file, &args.model);
+        }
+    }
     match (&args.traces, &args.out) {
+        (Some(traces), Some(out)) if let Some(lines) = &args.import => {
+            exchange::run_import(lines, traces, out, &args.model)
+        }
         (traces, None) if !args.summary.is_empty() => summarise::run(&args.summary, traces.as_deref(), &args.model),
         (Some(traces), Some(out)) if args.arms.is_empty() => run_traces(args, traces, out),
         (Some(traces), Some(out)) => run_arms(args, traces, out),
@@ -93,8 +105,10 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
         bail!("{} holds no trace", trace_file.display());
     }
     let threads = setup::threads(args.model.threads)?;
-    config = Config::try_from(Settings { threads, ..Settings::clone(&config) })?;
     let model = setup::model(&args.model)?;
+    let longest = traces.iter().map(|trace| trace.token_ids.len()).max().unwrap_or(0) + config.max_new;
+    let batch = args.model.batch.rows(&model, longest);
+    config = Config::try_from(Settings { threads, batch, ..Settings::clone(&config) })?;
     check_made_by(&made_by, &model, trace_file)?;
     let Some(folder) = folder else {
         let rates = args.rates.map_or_else(|| Rates::measure(&model, &config), Ok)?;
@@ -190,7 +204,6 @@ fn config(args: &LabelArgs) -> Result<Config> {
         },
         include_unusable: args.include_unusable,
         noise_floor: args.noise_floor,
-        batch: args.model.batch,
         ..base
     };
     Ok(Config::try_from(settings)?)

@@ -1,5 +1,6 @@
 //! The `epikv` command line. Parsing and printing only: the work is in the library crates.
 
+mod batch;
 mod check;
 mod claims;
 mod cli;

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     provenance.set("inputs", json!([input(args.problems.as_ref().or(args.import.as_ref()).unwrap_or(&args.out))?]));
     run.note("command", json!("trace"));
     run.note("threads", json!(threads));
-    run.note("batch", json!(args.model.batch));
+    run.note("batch", json!(timings.first().map(|timing| timing.batch)));
     run.write(&file, &traces, &provenance)?;
     if !timings.is_empty() {
         run.write(&timings_file, &timings, &provenance)?;
@@ -170,14 +170,16 @@ fn generate(
         })
     });
     let mut session = Session::new(&model.decoder);
-    session.run(specs, args.model.batch, |row| -> Result<()> {
+    let longest = plans.iter().map(|plan| plan.prompt.ids.len()).max().unwrap_or(0) + args.max_new;
+    let batch = args.model.batch.rows(model, longest);
+    session.run(specs, batch, |row| -> Result<()> {
         bar.inc(1);
         let plan = &plans[row.key];
         match finish_reason(row.finish) {
             None => made.failures.push(format!("{}: the model's logits are not numbers", plan.problem.id)),
             Some(finish) => {
                 let trace = trace_of(model, plan, &row, finish, args)?;
-                made.timings.push(timing(&trace, &row, args, threads));
+                made.timings.push(timing(&trace, &row, batch, threads));
                 made.traces.push(trace);
             }
         }
@@ -232,13 +234,13 @@ fn trace_of(
     Ok(build_trace(trace_id, plan.problem, &generation, &model.tokenizer)?)
 }
 
-fn timing(trace: &Trace, row: &FinishedRow, args: &TraceArgs, threads: usize) -> TraceTiming {
+fn timing(trace: &Trace, row: &FinishedRow, batch: usize, threads: usize) -> TraceTiming {
     TraceTiming {
         trace_id: trace.trace_id.clone(),
         wall_s: row.wall.as_secs_f64(),
         n_forwarded: row.n_forwarded as i64,
         n_decoded: row.generated.len() as i64,
-        batch: args.model.batch as i32,
+        batch: batch as i32,
         threads: threads as i32,
     }
 }

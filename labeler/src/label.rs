@@ -202,7 +202,11 @@ impl Regenerations<'_> {
                     }
                 };
                 shared = prefix.clone().map(|prefix| (plan.job, prefix));
-                contexts.context(jobs, plan, prefix)
+                let context = contexts.context(jobs, plan, prefix)?;
+                if config.protocol == Protocol::Naive {
+                    n_shared += context.prefix.as_ref().map_or(0, |(_, n)| *n);
+                }
+                Ok(context)
             },
         )?;
         self.ledger.prefill += n_shared as u64;

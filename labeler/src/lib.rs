@@ -11,6 +11,7 @@ pub mod arms;
 pub mod config;
 pub mod error;
 pub mod estimate;
+pub mod exchange;
 pub mod filler;
 pub mod intervention;
 mod job;
@@ -25,6 +26,9 @@ pub mod position;
 mod refine;
 mod regenerate;
 mod rows;
+pub mod sentences;
+#[cfg(test)]
+mod shared;
 pub mod shares;
 pub mod spans;
 pub mod summary;

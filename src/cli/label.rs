@@ -18,12 +18,24 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_name = "F.parquet", required_unless_present = "summary")]
     pub(crate) traces: Option<PathBuf>,
     /// Folder of the results.
-    #[arg(long, value_name = "DIR", required_unless_present = "summary")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["summary", "export", "compare_sentences"])]
     pub(crate) out: Option<PathBuf>,
     /// Label nothing: print what the labels in these folders say, under every mapping of outcomes to flips; with --traces
     /// also how well they recover what the answers are known to need.
     #[arg(long, value_name = "DIR,..", value_delimiter = ',', conflicts_with = "out")]
     pub(crate) summary: Vec<PathBuf>,
+    /// Label nothing: take over the labels of JSON lines (`token_ids`, `importance`) for the same traces, imported before.
+    #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "out"])]
+    pub(crate) import: Option<PathBuf>,
+    /// Label nothing: write the labels in --labels as such JSON lines.
+    #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "labels"], conflicts_with_all = ["import", "out"])]
+    pub(crate) export: Option<PathBuf>,
+    /// Label nothing: compare the labels in --labels with the sentence scores of JSON lines (`id`, `columns`, `chunks`).
+    #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "labels"], conflicts_with_all = ["import", "export"])]
+    pub(crate) compare_sentences: Option<PathBuf>,
+    /// Folder of labels for --export and --compare-sentences.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) labels: Option<PathBuf>,
     /// The way to the labels.
     #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
     pub(crate) protocol: ProtocolName,

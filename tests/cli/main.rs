@@ -7,6 +7,7 @@ mod config;
 mod correlate;
 mod evict;
 mod grade;
+mod label;
 mod pipeline;
 mod resume;
 mod support;

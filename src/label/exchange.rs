@@ -1,0 +1,155 @@
+//! `epikv label --import`, `--export` and `--compare-sentences`: labels of others, labels for others.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use epikv_labeler::exchange::{export, import};
+use epikv_labeler::sentences::{Placed, SentenceScores, compare_sentences};
+use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, Trace, fs, read_table};
+use serde_json::{Value, json};
+
+use super::FILES;
+use crate::cli::ModelArgs;
+use crate::output::{Done, RunFolder, input};
+use crate::setup;
+
+/// A file of JSON lines is read whole up to this size.
+const MOST_BYTES: u64 = 1 << 33;
+
+/// Takes over labels of the traces in `trace_file`, which `epikv trace --import` made of the same lines.
+pub(super) fn run_import(lines: &Path, trace_file: &Path, out: &Path, args: &ModelArgs) -> Result<Done> {
+    let mut folder = RunFolder::open(out, &FILES[1..3], args.fresh)?;
+    let (traces, _) = read_table::<Trace>(trace_file)?;
+    let mut importance: BTreeMap<Vec<i32>, Vec<i64>> = BTreeMap::new();
+    for (number, line) in read_lines(lines)? {
+        let of = |field: &str| line[field].clone();
+        let place =
+            || format!("{}: line {number}: expected token_ids and importance, lists of integers", lines.display());
+        let ids: Vec<i32> = serde_json::from_value(of("token_ids")).with_context(place)?;
+        let labels: Vec<i64> = serde_json::from_value(of("importance")).with_context(place)?;
+        importance.insert(ids, labels);
+    }
+    let (mut tokens, mut labelled, mut n_without) = (Vec::new(), Vec::new(), 0);
+    for trace in &traces {
+        match importance.get(&trace.token_ids) {
+            Some(importance) => {
+                let (own, row) = import(trace, importance)?;
+                tokens.extend(own);
+                labelled.push(row);
+            }
+            None => n_without += 1,
+        }
+    }
+    if labelled.is_empty() {
+        bail!("{}: no line has the tokens of a trace in {}", lines.display(), trace_file.display());
+    }
+    let mut provenance = Provenance::new();
+    provenance.set("tool", setup::tool());
+    provenance.set("run", json!({ "imported": true }));
+    provenance.set("inputs", json!([input(trace_file)?, input(lines)?]));
+    folder.note("command", json!("label"));
+    folder.write(FILES[1], &tokens, &provenance)?;
+    folder.write(FILES[2], &labelled, &provenance)?;
+    folder.finish()?;
+    let n = labelled.len();
+    writeln!(std::io::stderr(), "{n} traces with labels, {n_without} without -> {}", out.display())?;
+    Ok(if n_without == 0 { Done::All } else { Done::SomeFailed })
+}
+
+/// Writes the labels of a folder as JSON lines.
+pub(super) fn run_export(labels: &Path, trace_file: &Path, out: &Path, args: &ModelArgs) -> Result<Done> {
+    if out.exists() && !args.fresh {
+        return Err(crate::output::Exists::at(out).into());
+    }
+    let (traces, _) = read_table::<Trace>(trace_file)?;
+    let tokens = by_trace(read_table::<LabelToken>(&labels.join(FILES[1]))?.0, |token| &token.trace_id);
+    let windows_file = labels.join(FILES[0]);
+    let windows = if windows_file.exists() { read_table::<LabelWindow>(&windows_file)?.0 } else { Vec::new() };
+    let windows = by_trace(windows, |window| &window.trace_id);
+    let mut text = String::new();
+    for trace in &traces {
+        if let Some(own) = tokens.get(&trace.trace_id) {
+            let windows = windows.get(&trace.trace_id).map_or(&[][..], Vec::as_slice);
+            writeln!(text, "{}", export(trace, own, windows))?;
+        }
+    }
+    fs::write_atomic(out, text.as_bytes())?;
+    writeln!(std::io::stderr(), "{} traces with labels -> {}", text.lines().count(), out.display())?;
+    Ok(Done::All)
+}
+
+/// Compares the labels of a folder with scores of sentences.
+pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, args: &ModelArgs) -> Result<Done> {
+    let scored = read_lines(scores)?;
+    let scored = scored.into_iter().map(|(number, line)| {
+        serde_json::from_value::<SentenceScores>(line)
+            .with_context(|| format!("{}: line {number}: expected id, columns and chunks", scores.display()))
+    });
+    let scored = scored.collect::<Result<Vec<_>>>()?;
+    let (traces, made_by) = read_table::<Trace>(trace_file)?;
+    let tokens = by_trace(read_table::<LabelToken>(&labels.join(FILES[1]))?.0, |token| &token.trace_id);
+    let usable = read_table::<LabelTrace>(&labels.join(FILES[2]))?.0;
+    let usable: Vec<&str> = usable.iter().filter(|trace| trace.usable).map(|trace| trace.trace_id.as_str()).collect();
+    let model = setup::model(args)?;
+    super::check_made_by(&made_by, &model, trace_file)?;
+    let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut n_other_text = 0;
+    for trace in traces.iter().filter(|trace| usable.contains(&trace.trace_id.as_str())) {
+        let ids: Vec<u32> = trace.token_ids[trace.n_prompt as usize..].iter().map(|&id| id as u32).collect();
+        let text = model.tokenizer.byte_offsets(&ids)?;
+        if text.bytes.starts_with(trace.text.as_bytes()) {
+            ends.insert(&trace.trace_id, text.ends);
+        } else {
+            n_other_text += 1;
+        }
+    }
+    let placed = traces.iter().filter_map(|trace| {
+        let id = trace.trace_id.as_str();
+        Some((id, Placed { trace, ends: ends.get(id)?, tokens: tokens.get(id)? }))
+    });
+    let rows = compare_sentences(&placed.collect(), &scored);
+    if args.json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&rows)?)?;
+        return Ok(Done::All);
+    }
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.3}"));
+    let mut text = String::from(
+        "| score | traces | sentences | rho | rho given position |\n| --- | ---: | ---: | ---: | ---: |\n",
+    );
+    for row in &rows {
+        let (rho, partial) = (number(row.rho), number(row.rho_given_position));
+        writeln!(text, "| {} | {} | {} | {rho} | {partial} |", row.score, row.n_traces, row.n_sentences)?;
+    }
+    write!(std::io::stdout(), "{text}")?;
+    if n_other_text > 0 {
+        writeln!(std::io::stderr(), "{n_other_text} traces left out: their tokens do not decode to their text")?;
+    }
+    Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All })
+}
+
+/// The objects of a file of JSON lines, with their line numbers.
+fn read_lines(path: &Path) -> Result<Vec<(usize, Value)>> {
+    let text = fs::read_text(path, MOST_BYTES)?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let parse = |(i, line): (usize, &str)| {
+        let value =
+            serde_json::from_str(line).with_context(|| format!("{}: line {}: no JSON", path.display(), i + 1))?;
+        Ok((i + 1, value))
+    };
+    lines.map(parse).collect()
+}
+
+/// Rows by their trace, in their order.
+fn by_trace<R>(rows: Vec<R>, id: impl Fn(&R) -> &String) -> BTreeMap<String, Vec<R>> {
+    let mut all: BTreeMap<String, Vec<R>> = BTreeMap::new();
+    for row in rows {
+        match all.get_mut(id(&row)) {
+            Some(own) => own.push(row),
+            None => drop(all.insert(id(&row).clone(), vec![row])),
+        }
+    }
+    all
+}
