@@ -4,7 +4,7 @@ use super::chain::draw_value;
 use super::draws::Draws;
 use super::level::Level;
 use super::problem::TinyProblem;
-use super::vocabulary::{BOS, EQUALS, N_LETTERS, is_digit, values};
+use super::vocabulary::{BOS, EQUALS, N_LETTERS, content, is_digit};
 use super::write::named;
 
 /// Kinds of the random numbers of lessons, beside the levels.
@@ -22,7 +22,8 @@ const QUERIES_NAME: &str = "+queries";
 /// A kind of training sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lesson {
-    /// Random letters and digits, said two or three times: forces heads that look up what followed last time.
+    /// Random letters, digits and signs, said two or three times: forces heads that look up what followed last time, and
+    /// keeps the signs apart, which nothing else does before sums are known.
     Repeats,
     /// Letters with values, said again in other orders: forces heads that look up the value of a letter.
     Names,
@@ -121,7 +122,7 @@ fn solved(problem: &TinyProblem, answer_weight: f32) -> (Vec<u32>, Vec<f32>) {
 fn repeats(seed: u64, index: u64) -> (Vec<u32>, Vec<f32>) {
     let mut draws = Draws::new(seed, index, REPEATS);
     let (length, times) = (draws.between(12, 40), draws.between(2, 3));
-    let all: Vec<u32> = values().collect();
+    let all: Vec<u32> = content().collect();
     let once: Vec<u32> = (0..length).map(|_| draws.pick(&all)).collect();
     let mut tokens = vec![BOS];
     tokens.extend(once.iter().cycle().take(length * times));
