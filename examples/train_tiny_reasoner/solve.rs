@@ -10,8 +10,8 @@ use epikv_tasks::tiny::TinyProblem;
 const BATCH: usize = 32;
 /// New tokens beyond the worked solution.
 const MORE_TOKENS: usize = 64;
-/// `\\boxed{`, digit, `}`, end of sequence.
-const BOX_TOKENS: usize = 4;
+/// `\\boxed{`, two digits, `}`, end of sequence.
+const BOX_TOKENS: usize = 5;
 
 /// Decodes each problem; `done` gets it with what was generated.
 pub(crate) fn greedily(

@@ -5,16 +5,22 @@ use std::collections::BTreeSet;
 use super::draws::Draws;
 use super::vocabulary;
 
-/// Factors that make no two values one, modulo 10. As a product takes the earlier value, every operation can be undone and
+/// Digits of a value. Whoever guesses a hidden value of two digits is right once in a hundred times.
+pub(super) const N_DIGITS: usize = 2;
+
+/// A value: its digits, which take part in every operation each for itself.
+pub type Value = [u8; N_DIGITS];
+
+/// Factors that make no two digits one, modulo 10. As a product takes the earlier value, every operation can be undone and
 /// no rule runs into a constant.
 const FACTORS: [u8; 3] = [3, 7, 9];
 
 /// Values in a row that are equal, at most.
 const LONGEST_RUN: usize = 2;
 
-/// Different values of a long chain, at least. Two even starts make all values even, for example, and then a hidden value
-/// is guessed right far more often than once in ten times.
-const FEWEST_VALUES: usize = 8;
+/// Different values of a long chain, at least. Even starts make all digits even, for example, and then a hidden value is
+/// guessed more often.
+const FEWEST_VALUES: usize = 12;
 
 /// Plus or minus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +39,12 @@ impl Sign {
         }
     }
 
-    /// `a + b` or `a - b`, modulo 10.
-    pub(super) fn apply(self, a: u8, b: u8) -> u8 {
-        match self {
-            Self::Plus => (a + b) % 10,
-            Self::Minus => (a + 10 - b) % 10,
-        }
+    /// `a + b` or `a - b`, each digit modulo 10: nothing is carried.
+    pub(super) fn apply(self, a: Value, b: Value) -> Value {
+        std::array::from_fn(|i| match self {
+            Self::Plus => (a[i] + b[i]) % 10,
+            Self::Minus => (a[i] + 10 - b[i]) % 10,
+        })
     }
 }
 
@@ -52,10 +58,10 @@ pub enum Operation {
 }
 
 impl Operation {
-    pub(super) fn apply(self, before: u8, last: u8) -> u8 {
+    pub(super) fn apply(self, before: Value, last: Value) -> Value {
         match self {
             Self::Combine(sign) => sign.apply(before, last),
-            Self::Multiply(factor) => before * factor % 10,
+            Self::Multiply(factor) => before.map(|digit| digit * factor % 10),
         }
     }
 }
@@ -73,11 +79,16 @@ fn draw_rule(draws: &mut Draws) -> Vec<Operation> {
     }
 }
 
+/// Any digits.
+pub(super) fn draw_value(draws: &mut Draws) -> Value {
+    std::array::from_fn(|_| draws.below(10) as u8)
+}
+
 /// A rule, two start values and `n_derived` more, without long constant runs and with many different values.
-pub(super) fn draw_chain(draws: &mut Draws, n_derived: usize) -> (Vec<Operation>, Vec<u8>) {
+pub(super) fn draw_chain(draws: &mut Draws, n_derived: usize) -> (Vec<Operation>, Vec<Value>) {
     loop {
         let rule = draw_rule(draws);
-        let mut values = vec![draws.below(10) as u8, draws.below(10) as u8];
+        let mut values = vec![draw_value(draws), draw_value(draws)];
         for operation in rule.iter().cycle().take(n_derived) {
             let [.., before, last] = values.as_slice() else { unreachable!("starts with two values") };
             values.push(operation.apply(*before, *last));

@@ -1,14 +1,17 @@
 //! What a model is trained on: tokens, and the weight of each as something to predict.
 
+use super::chain::draw_value;
 use super::draws::Draws;
 use super::level::Level;
 use super::problem::TinyProblem;
-use super::vocabulary::{BOS, EQUALS, is_digit, values};
+use super::vocabulary::{BOS, EQUALS, N_LETTERS, content, is_digit};
+use super::write::named;
 
 /// Kinds of the random numbers of lessons, beside the levels.
 const REPEATS: u32 = 100;
 const QUERIES: u32 = 101;
 const TABLE: u32 = 102;
+const NAMES: u32 = 103;
 
 /// Questions that [`Lesson::Queries`] adds.
 const N_QUERIES: usize = 10;
@@ -19,8 +22,11 @@ const QUERIES_NAME: &str = "+queries";
 /// A kind of training sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lesson {
-    /// Random letters and digits, said two or three times: forces heads that look up what followed last time.
+    /// Random letters, digits and signs, said two or three times: forces heads that look up what followed last time, and
+    /// keeps the signs apart, which nothing else does before sums are known.
     Repeats,
+    /// Letters with values, said again in other orders: forces heads that look up the value of a letter.
+    Names,
     /// Values stated as a chain states them, without the chain, and questions about them: forces heads that look up the
     /// value of a letter however far back it stands.
     Table,
@@ -32,11 +38,12 @@ pub enum Lesson {
 }
 
 impl Lesson {
-    /// `repeats`, `table`, the name of a level, or that and `+queries`.
+    /// `repeats`, `names`, `table`, the name of a level, or that and `+queries`.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.strip_suffix(QUERIES_NAME) {
             Some(level) => Level::from_name(level).map(Self::Queries),
             None if name == "repeats" => Some(Self::Repeats),
+            None if name == "names" => Some(Self::Names),
             None if name == "table" => Some(Self::Table),
             None => Level::from_name(name).map(Self::Problem),
         }
@@ -47,6 +54,7 @@ impl Lesson {
     pub fn sequence(self, seed: u64, index: u64, answer_weight: f32) -> (Vec<u32>, Vec<f32>) {
         match self {
             Self::Repeats => repeats(seed, index),
+            Self::Names => names(seed, index),
             Self::Table => table(seed, index, answer_weight),
             Self::Problem(level) => solved(&TinyProblem::generate(level, seed, index), answer_weight),
             Self::Queries(level) => {
@@ -83,6 +91,22 @@ fn table(seed: u64, index: u64, answer_weight: f32) -> (Vec<u32>, Vec<f32>) {
     (tokens, weights)
 }
 
+/// The first time all is given, then only letters are.
+fn names(seed: u64, index: u64) -> (Vec<u32>, Vec<f32>) {
+    let mut draws = Draws::new(seed, index, NAMES);
+    let (n, times) = (draws.between(4, 20), draws.between(2, 3));
+    let letters: Vec<usize> = (0..N_LETTERS).collect();
+    let known: Vec<_> = draws.choose(n, &letters).into_iter().map(|l| named(l, draw_value(&mut draws))).collect();
+    let (mut tokens, mut weights) = (vec![BOS], vec![0.0]);
+    for time in 0..times {
+        for name in draws.choose(n, &known) {
+            tokens.extend(name);
+            weights.extend(name.map(|id| if time > 0 && is_digit(id) { 1.0 } else { 0.0 }));
+        }
+    }
+    (tokens, weights)
+}
+
 /// Prompt and solution.
 fn solved(problem: &TinyProblem, answer_weight: f32) -> (Vec<u32>, Vec<f32>) {
     let mut tokens = problem.prompt();
@@ -98,7 +122,7 @@ fn solved(problem: &TinyProblem, answer_weight: f32) -> (Vec<u32>, Vec<f32>) {
 fn repeats(seed: u64, index: u64) -> (Vec<u32>, Vec<f32>) {
     let mut draws = Draws::new(seed, index, REPEATS);
     let (length, times) = (draws.between(12, 40), draws.between(2, 3));
-    let all: Vec<u32> = values().collect();
+    let all: Vec<u32> = content().collect();
     let once: Vec<u32> = (0..length).map(|_| draws.pick(&all)).collect();
     let mut tokens = vec![BOS];
     tokens.extend(once.iter().cycle().take(length * times));

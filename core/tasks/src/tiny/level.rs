@@ -7,7 +7,7 @@ pub enum Level {
     Short,
     /// 130 to 250 tokens, for the lessons after them.
     Middle,
-    /// 250 to 450 tokens.
+    /// 250 to 400 tokens.
     Default,
     /// 1,000 to 1,250 tokens.
     Long,
@@ -48,10 +48,10 @@ impl Level {
     pub(super) fn ranges(self) -> Ranges {
         let ranges = |n_tokens, n_derived, n_queried, gap| Ranges { n_tokens, n_derived, n_queried, gap };
         match self {
-            Self::Short => ranges((40, 130), (3, 8), (2, 3), 1),
-            Self::Middle => ranges((130, 250), (8, 16), (2, 4), 2),
-            Self::Default => ranges((255, 425), (15, 30), (2, 4), 3),
-            Self::Long => ranges((1005, 1225), (40, 50), (2, 4), 5),
+            Self::Short => ranges((45, 130), (3, 7), (2, 3), 1),
+            Self::Middle => ranges((140, 250), (7, 14), (2, 4), 2),
+            Self::Default => ranges((262, 345), (12, 20), (2, 4), 3),
+            Self::Long => ranges((1050, 1220), (40, 50), (2, 4), 5),
         }
     }
 }

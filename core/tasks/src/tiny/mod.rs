@@ -1,16 +1,16 @@
 //! Problems for the embedded model: chains of letters whose values a trace works out one by one.
 //!
 //! ```text
-//! c 8 ; d 7 ; + - ; wait f ; h ? g + e
+//! c 8 3 ; d 7 1 ; + - ; wait f ; h ? g + e
 //! ```
 //!
-//! gives two start values and a rule. Each next letter is the previous two combined by the rule's operations in turn,
-//! modulo 10 (`* 3` takes the earlier of them alone), up to the letter before the question mark. Letters behind `wait` are
+//! gives two start values and a rule. Each next letter is the previous two combined by the rule's operations in turn, digit
+//! by digit, modulo 10 (`* 3` takes the earlier of them alone), up to the letter before the question mark. Letters behind `wait` are
 //! checked again when they are done. The trace and the answer are
 //!
 //! ```text
-//! e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 .
-//! h = f - g = 2 - 7 so h 5 . </think> g 7 + e 5 = 7 + 5 = \boxed{ 2 }
+//! e = c + d = 8 3 + 7 1 so e 5 4 . f = d - e = 7 1 - 5 4 so f 2 7 . wait check f = d - e = 7 1 - 5 4 so f 2 7 . yes .
+//! g = e + f = 5 4 + 2 7 so g 7 1 . h = f - g = 2 7 - 7 1 so h 5 6 . </think> g 7 1 + e 5 4 = 7 1 + 5 4 = \boxed{ 2 5 }
 //! ```
 //!
 //! A query of more than two values folds from the left, one sum at a time. The combined value stands nowhere in the
@@ -32,7 +32,7 @@ mod tokenizer_files;
 pub mod vocabulary;
 mod write;
 
-pub use chain::{Operation, Sign};
+pub use chain::{Operation, Sign, Value};
 pub use level::Level;
 pub use problem::TinyProblem;
 pub use tokenizer_files::write_tokenizer;

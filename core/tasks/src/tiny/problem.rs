@@ -1,16 +1,16 @@
 //! One problem: drawn, written as text and tokens, and solved.
 
-use super::chain::{Operation, Sign, draw_chain};
+use super::chain::{N_DIGITS, Operation, Sign, Value, draw_chain};
 use super::draws::Draws;
 use super::level::Level;
 use super::vocabulary::{self, N_LETTERS};
 use super::write;
 use crate::problem::{GoldSpan, Problem};
 
-/// Tokens of `e = c + d = 8 + 7 so e 5 .`.
-const STEP_TOKENS: usize = 13;
-/// Tokens of `wait check e = c + d = 8 + 7 so e 5 . yes .`.
-const CHECK_TOKENS: usize = 17;
+/// Tokens of `e = c + d = 8 3 + 7 1 so e 5 4 .`; a product has one less.
+const STEP_TOKENS: usize = 16;
+/// Tokens of `wait check e = c + d = 8 3 + 7 1 so e 5 4 . yes .`.
+const CHECK_TOKENS: usize = 20;
 
 /// Steps at the end that a question leaves out.
 const LAST_STEPS: usize = 3;
@@ -25,7 +25,7 @@ pub struct TinyProblem {
     /// Number of the letter of the first value: 0 for `a`, 26 for `A`.
     pub first_letter: usize,
     /// Values of the letters from the first on; two are given.
-    pub values: Vec<u8>,
+    pub values: Vec<Value>,
     /// Operations, used in turn.
     pub rule: Vec<Operation>,
     /// Indices into the values that are checked again, ascending.
@@ -83,7 +83,7 @@ impl TinyProblem {
         write::answer(self)
     }
 
-    /// `so e 5 .` for each derived value.
+    /// `so e 5 4 .` for each derived value.
     pub(super) fn statements(&self) -> Vec<u32> {
         write::statements(self)
     }
@@ -96,8 +96,8 @@ impl TinyProblem {
     }
 
     /// What the box holds.
-    pub fn gold(&self) -> u8 {
-        self.query.iter().fold(0, |sum, (sign, i)| sign.apply(sum, self.values[*i]))
+    pub fn gold(&self) -> Value {
+        self.query.iter().fold([0; N_DIGITS], |sum, (sign, i)| sign.apply(sum, self.values[*i]))
     }
 
     /// The problem as the other commands take it.
@@ -106,7 +106,7 @@ impl TinyProblem {
             id: self.id.clone(),
             dataset: "tiny".to_owned(),
             problem: vocabulary::text(&self.statement()),
-            gold: Some(self.gold().to_string()),
+            gold: Some(vocabulary::text(&self.gold().map(vocabulary::digit))),
             level: Some(self.level.name().to_owned()),
             subject: None,
             gold_spans: Some(self.gold_spans()),

@@ -15,7 +15,7 @@ fn example() -> TinyProblem {
         id: "tiny".to_owned(),
         level: Level::Short,
         first_letter: 2,
-        values: vec![8, 7, 5, 2, 7, 5],
+        values: vec![[8, 3], [7, 1], [5, 4], [2, 7], [7, 1], [5, 6]],
         rule: vec![plus, minus],
         checked: vec![3],
         query: vec![(Sign::Plus, 4), (Sign::Plus, 2), (Sign::Minus, 3)],
@@ -29,12 +29,12 @@ fn each_level() -> impl Iterator<Item = TinyProblem> {
 #[test]
 fn the_example_reads_as_documented() {
     let problem = example();
-    assert_eq!(vocabulary::text(&problem.statement()), "c 8 ; d 7 ; + - ; wait f ; h ? g + e - f");
+    assert_eq!(vocabulary::text(&problem.statement()), "c 8 3 ; d 7 1 ; + - ; wait f ; h ? g + e - f");
     assert_eq!(
         vocabulary::text(&problem.solution()),
-        r"e = c + d = 8 + 7 so e 5 . f = d - e = 7 - 5 so f 2 . wait check f = d - e = 7 - 5 so f 2 . yes . g = e + f = 5 + 2 so g 7 . h = f - g = 2 - 7 so h 5 . </think> g 7 + e 5 - f 2 = 7 + 5 - 2 = 2 - 2 = \boxed{ 0 } <eos>"
+        r"e = c + d = 8 3 + 7 1 so e 5 4 . f = d - e = 7 1 - 5 4 so f 2 7 . wait check f = d - e = 7 1 - 5 4 so f 2 7 . yes . g = e + f = 5 4 + 2 7 so g 7 1 . h = f - g = 2 7 - 7 1 so h 5 6 . </think> g 7 1 + e 5 4 - f 2 7 = 7 1 + 5 4 - 2 7 = 2 5 - 2 7 = \boxed{ 0 8 } <eos>"
     );
-    assert_eq!(problem.gold(), 0);
+    assert_eq!(problem.gold(), [0, 8]);
 }
 
 #[test]
@@ -67,7 +67,8 @@ fn gold_spans_hold_the_values_and_nothing_else_states_them() {
         ids.extend(problem.solution());
         let boundary = ids.iter().position(|id| *id == vocabulary::THINK_END).unwrap();
         for (gold, (_, index)) in problem.gold_spans().iter().zip(&problem.query) {
-            let pair = format!("{} {}", vocabulary::TOKENS[29 + problem.first_letter + index], problem.values[*index]);
+            let [a, b] = problem.values[*index];
+            let pair = format!("{} {a} {b}", vocabulary::TOKENS[29 + problem.first_letter + index]);
             assert_eq!(gold.text, pair);
             assert!(gold.mentions.iter().all(|span| vocabulary::text(&ids[span.clone()]) == pair));
             assert_eq!(

@@ -77,9 +77,9 @@ pub fn letter(index: usize) -> u32 {
     FIRST_LETTER + index as u32
 }
 
-/// Ids of all letters and digits.
-pub(super) fn values() -> std::ops::Range<u32> {
-    FIRST_DIGIT..TOKENS.len() as u32
+/// Ids of all letters, digits and signs of operations.
+pub(super) fn content() -> impl Iterator<Item = u32> {
+    [PLUS, MINUS, TIMES].into_iter().chain(FIRST_DIGIT..TOKENS.len() as u32)
 }
 
 /// The text of ids, joined by spaces, as the tokenizer decodes them.

@@ -1,6 +1,6 @@
 //! A problem as tokens: statement, reasoning and answer, and where each value is stated.
 
-use super::chain::Operation;
+use super::chain::{N_DIGITS, Operation, Value};
 use super::problem::TinyProblem;
 use super::vocabulary::{
     BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, TIMES, WAIT, YES, digit, letter,
@@ -8,12 +8,14 @@ use super::vocabulary::{
 };
 use crate::problem::GoldSpan;
 
-/// `c 8 ; d 7 ; + - ; wait f ; h ? g + e`.
+/// `c 8 3 ; d 7 1 ; + - ; wait f ; h ? g + e`.
 pub(super) fn statement(problem: &TinyProblem) -> Vec<u32> {
     let name = |index: usize| letter(problem.letter(index));
     let mut ids = Vec::new();
     for start in 0..2 {
-        ids.extend([name(start), digit(problem.values[start]), SEMICOLON]);
+        ids.push(name(start));
+        ids.extend(digits(problem.values[start]));
+        ids.push(SEMICOLON);
     }
     for operation in &problem.rule {
         match operation {
@@ -45,12 +47,12 @@ fn query<const N: usize>(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>,
 /// Reasoning and answer, with the places that state a value.
 pub(super) struct Solution {
     pub(super) tokens: Vec<u32>,
-    /// Index of the value, and the first token of `e 5`, counted from the first of the solution.
+    /// Index of the value, and the first token of `e 5 4`, counted from the first of the solution.
     pub(super) stated: Vec<(usize, usize)>,
 }
 
-/// Tokens of `e 5`.
-const STATED_TOKENS: usize = 2;
+/// Tokens of `e 5 4`.
+const STATED_TOKENS: usize = 1 + N_DIGITS;
 
 pub(super) fn solution(problem: &TinyProblem) -> Solution {
     let mut solution = Solution { tokens: Vec::new(), stated: Vec::new() };
@@ -66,50 +68,68 @@ pub(super) fn solution(problem: &TinyProblem) -> Solution {
     solution
 }
 
-/// `so e 5 .` for each derived value.
+/// `so e 5 4 .` for each derived value.
 pub(super) fn statements(problem: &TinyProblem) -> Vec<u32> {
-    (2..problem.values.len()).flat_map(|i| [SO, letter(problem.letter(i)), digit(problem.values[i]), STOP]).collect()
+    let one = |i: usize| [SO].into_iter().chain(named(problem.letter(i), problem.values[i])).chain([STOP]);
+    (2..problem.values.len()).flat_map(one).collect()
 }
 
-/// `</think> p 4 + f 9 - m 1 = 4 + 9 - 1 = 3 - 1 = \boxed{ 2 } <eos>`.
+/// Ids of a value.
+fn digits(value: Value) -> [u32; N_DIGITS] {
+    value.map(digit)
+}
+
+/// `e 5 4`.
+pub(super) fn named(name: usize, value: Value) -> [u32; STATED_TOKENS] {
+    let [first, second] = digits(value);
+    [letter(name), first, second]
+}
+
+/// `</think> p 4 0 + f 9 2 - m 1 5 = 4 0 + 9 2 - 1 5 = 3 2 - 1 5 = \boxed{ 2 7 } <eos>`.
 pub(super) fn answer(problem: &TinyProblem) -> Vec<u32> {
-    let name = |i: usize| letter(problem.letter(i));
-    let value = |i: usize| digit(problem.values[i]);
+    let value = |i: usize| problem.values[i];
     let mut ids = vec![THINK_END];
-    query(problem, 0, &mut ids, |i| [name(i), value(i)]);
+    query(problem, 0, &mut ids, |i| named(problem.letter(i), value(i)));
     ids.push(EQUALS);
-    query(problem, 0, &mut ids, |i| [value(i)]);
-    let mut sum = problem.query.first().map_or(0, |(_, i)| problem.values[*i]);
+    query(problem, 0, &mut ids, |i| digits(value(i)));
+    let mut sum = problem.query.first().map_or([0; N_DIGITS], |(_, i)| value(*i));
     for (k, (sign, index)) in problem.query.iter().enumerate().skip(1) {
-        sum = sign.apply(sum, problem.values[*index]);
+        sum = sign.apply(sum, value(*index));
         ids.push(EQUALS);
         if k + 1 < problem.query.len() {
-            ids.push(digit(sum));
-            query(problem, k + 1, &mut ids, |i| [value(i)]);
+            ids.extend(digits(sum));
+            query(problem, k + 1, &mut ids, |i| digits(value(i)));
         }
     }
-    ids.extend([BOX_START, digit(sum), BOX_END, EOS]);
+    ids.push(BOX_START);
+    ids.extend(digits(sum));
+    ids.extend([BOX_END, EOS]);
     ids
 }
 
 impl Solution {
-    /// `e = c + d = 8 + 7 so e 5 .`.
+    /// `e = c + d = 8 3 + 7 1 so e 5 4 .`.
     fn step(&mut self, problem: &TinyProblem, index: usize) {
         let name = |i: usize| letter(problem.letter(i));
-        let value = |i: usize| digit(problem.values[i]);
-        let operation = problem.operation(index);
-        let (first, sign, second) = match operation {
-            Operation::Combine(sign) => (index - 2, sign.token(), Some(index - 1)),
-            Operation::Multiply(_) => (index - 2, TIMES, None),
-        };
-        let factor = match operation {
-            Operation::Multiply(factor) => digit(factor),
-            Operation::Combine(_) => 0,
-        };
-        self.tokens.extend([name(index), EQUALS, name(first), sign, second.map_or(factor, name), EQUALS]);
-        self.tokens.extend([value(first), sign, second.map_or(factor, value), SO]);
+        let (before, last) = (index - 2, index - 1);
+        self.tokens.extend([name(index), EQUALS, name(before)]);
+        match problem.operation(index) {
+            Operation::Combine(sign) => {
+                self.tokens.extend([sign.token(), name(last), EQUALS]);
+                self.tokens.extend(digits(problem.values[before]));
+                self.tokens.push(sign.token());
+                self.tokens.extend(digits(problem.values[last]));
+            }
+            Operation::Multiply(factor) => {
+                self.tokens.extend([TIMES, digit(factor), EQUALS]);
+                self.tokens.extend(digits(problem.values[before]));
+                self.tokens.extend([TIMES, digit(factor)]);
+            }
+        }
+        self.tokens.push(SO);
         self.stated.push((index, self.tokens.len()));
-        self.tokens.extend([name(index), value(index), STOP]);
+        self.tokens.extend(named(problem.letter(index), problem.values[index]));
+        self.tokens.push(STOP);
     }
 }
 
@@ -118,7 +138,7 @@ pub(super) fn gold_spans(problem: &TinyProblem) -> Vec<GoldSpan> {
     let n_prompt = problem.prompt().len();
     let stated = solution(problem).stated;
     let span = |index: usize| GoldSpan {
-        text: text(&[letter(problem.letter(index)), digit(problem.values[index])]),
+        text: text(&named(problem.letter(index), problem.values[index])),
         mentions: stated
             .iter()
             .filter(|(i, _)| *i == index)
