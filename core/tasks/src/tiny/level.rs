@@ -7,7 +7,7 @@ pub enum Level {
     Short,
     /// 130 to 250 tokens, for the lessons after them.
     Middle,
-    /// 250 to 400 tokens.
+    /// 280 to 440 tokens.
     Default,
     /// 1,000 to 1,250 tokens.
     Long,
@@ -50,7 +50,7 @@ impl Level {
         match self {
             Self::Short => ranges((45, 130), (3, 7), (2, 3), 1),
             Self::Middle => ranges((140, 250), (7, 14), (2, 4), 2),
-            Self::Default => ranges((262, 345), (12, 20), (2, 4), 3),
+            Self::Default => ranges((290, 410), (13, 24), (2, 4), 3),
             Self::Long => ranges((1050, 1220), (40, 50), (2, 4), 5),
         }
     }

@@ -1,7 +1,7 @@
 //! Problems for the embedded model: chains of letters whose values a trace works out one by one.
 //!
 //! ```text
-//! c 8 3 ; d 7 1 ; + - ; wait f ; h ? g + e
+//! c 83 ; d 71 ; + - ; wait f ; h ? g + e
 //! ```
 //!
 //! gives two start values and a rule. Each next letter is the previous two combined by the rule's operations in turn, digit
@@ -9,8 +9,8 @@
 //! checked again when they are done. The trace and the answer are
 //!
 //! ```text
-//! e = c + d = 8 3 + 7 1 so e 5 4 . f = d - e = 7 1 - 5 4 so f 2 7 . wait check f = d - e = 7 1 - 5 4 so f 2 7 . yes .
-//! g = e + f = 5 4 + 2 7 so g 7 1 . h = f - g = 2 7 - 7 1 so h 5 6 . </think> g 7 1 + e 5 4 = 7 1 + 5 4 = \boxed{ 2 5 }
+//! e = c + d = 83 + 71 so e 54 . f = d - e = 71 - 54 so f 27 . wait check f = d - e = 71 - 54 so f 27 . yes .
+//! g = e + f = 54 + 27 so g 71 . h = f - g = 27 - 71 so h 56 . </think> g 71 + e 54 = 71 + 54 = \boxed{ 25 }
 //! ```
 //!
 //! A query of more than two values folds from the left, one sum at a time. The combined value stands nowhere in the

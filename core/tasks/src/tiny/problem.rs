@@ -7,9 +7,9 @@ use super::vocabulary::{self, N_LETTERS};
 use super::write;
 use crate::problem::{GoldSpan, Problem};
 
-/// Tokens of `e = c + d = 8 3 + 7 1 so e 5 4 .`; a product has one less.
+/// Tokens of `e = c + d = 83 + 71 so e 54 .`; a product has one less.
 const STEP_TOKENS: usize = 16;
-/// Tokens of `wait check e = c + d = 8 3 + 7 1 so e 5 4 . yes .`.
+/// Tokens of `wait check e = c + d = 83 + 71 so e 54 . yes .`.
 const CHECK_TOKENS: usize = 20;
 
 /// Steps at the end that a question leaves out.
@@ -83,7 +83,7 @@ impl TinyProblem {
         write::answer(self)
     }
 
-    /// `so e 5 4 .` for each derived value.
+    /// `so e 54 .` for each derived value.
     pub(super) fn statements(&self) -> Vec<u32> {
         write::statements(self)
     }

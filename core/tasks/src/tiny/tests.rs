@@ -29,10 +29,10 @@ fn each_level() -> impl Iterator<Item = TinyProblem> {
 #[test]
 fn the_example_reads_as_documented() {
     let problem = example();
-    assert_eq!(vocabulary::text(&problem.statement()), "c 8 3 ; d 7 1 ; + - ; wait f ; h ? g + e - f");
+    assert_eq!(vocabulary::text(&problem.statement()), "c 83 ; d 71 ; + - ; wait f ; h ? g + e - f");
     assert_eq!(
         vocabulary::text(&problem.solution()),
-        r"e = c + d = 8 3 + 7 1 so e 5 4 . f = d - e = 7 1 - 5 4 so f 2 7 . wait check f = d - e = 7 1 - 5 4 so f 2 7 . yes . g = e + f = 5 4 + 2 7 so g 7 1 . h = f - g = 2 7 - 7 1 so h 5 6 . </think> g 7 1 + e 5 4 - f 2 7 = 7 1 + 5 4 - 2 7 = 2 5 - 2 7 = \boxed{ 0 8 } <eos>"
+        r"e = c + d = 83 + 71 so e 54 . f = d - e = 71 - 54 so f 27 . wait check f = d - e = 71 - 54 so f 27 . yes . g = e + f = 54 + 27 so g 71 . h = f - g = 27 - 71 so h 56 . </think> g 71 + e 54 - f 27 = 71 + 54 - 27 = 25 - 27 = \boxed{ 08 } <eos>"
     );
     assert_eq!(problem.gold(), [0, 8]);
 }
@@ -68,7 +68,7 @@ fn gold_spans_hold_the_values_and_nothing_else_states_them() {
         let boundary = ids.iter().position(|id| *id == vocabulary::THINK_END).unwrap();
         for (gold, (_, index)) in problem.gold_spans().iter().zip(&problem.query) {
             let [a, b] = problem.values[*index];
-            let pair = format!("{} {a} {b}", vocabulary::TOKENS[29 + problem.first_letter + index]);
+            let pair = format!("{} {a}{b}", vocabulary::TOKENS[29 + problem.first_letter + index]);
             assert_eq!(gold.text, pair);
             assert!(gold.mentions.iter().all(|span| vocabulary::text(&ids[span.clone()]) == pair));
             assert_eq!(

@@ -44,7 +44,12 @@ fn tokenizer() -> Value {
         "normalizer": null,
         "pre_tokenizer": {"type": "Split", "pattern": {"Regex": PIECE}, "behavior": "Removed", "invert": true},
         "post_processor": null,
-        "decoder": null,
+        // Spaces between tokens, but none inside a number: `4 7` would be two answers.
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "WordPiece", "prefix": "##", "cleanup": false},
+            {"type": "Fuse"},
+            {"type": "Replace", "pattern": {"Regex": "(?<=[0-9]) (?=[0-9])"}, "content": ""},
+        ]},
         "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": TOKENS[UNKNOWN as usize]},
     })
 }

@@ -82,8 +82,14 @@ pub(super) fn content() -> impl Iterator<Item = u32> {
     [PLUS, MINUS, TIMES].into_iter().chain(FIRST_DIGIT..TOKENS.len() as u32)
 }
 
-/// The text of ids, joined by spaces, as the tokenizer decodes them.
+/// The text of ids as the tokenizer decodes them: with spaces between them, but none between digits.
 pub fn text(ids: &[u32]) -> String {
-    let words: Vec<&str> = ids.iter().map(|&id| TOKENS.get(id as usize).copied().unwrap_or("<unk>")).collect();
-    words.join(" ")
+    let mut text = String::new();
+    for (at, &id) in ids.iter().enumerate() {
+        if at > 0 && !(is_digit(id) && is_digit(ids[at - 1])) {
+            text.push(' ');
+        }
+        text.push_str(TOKENS.get(id as usize).copied().unwrap_or("<unk>"));
+    }
+    text
 }

@@ -8,7 +8,7 @@ use super::vocabulary::{
 };
 use crate::problem::GoldSpan;
 
-/// `c 8 3 ; d 7 1 ; + - ; wait f ; h ? g + e`.
+/// `c 83 ; d 71 ; + - ; wait f ; h ? g + e`.
 pub(super) fn statement(problem: &TinyProblem) -> Vec<u32> {
     let name = |index: usize| letter(problem.letter(index));
     let mut ids = Vec::new();
@@ -47,11 +47,11 @@ fn query<const N: usize>(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>,
 /// Reasoning and answer, with the places that state a value.
 pub(super) struct Solution {
     pub(super) tokens: Vec<u32>,
-    /// Index of the value, and the first token of `e 5 4`, counted from the first of the solution.
+    /// Index of the value, and the first token of `e 54`, counted from the first of the solution.
     pub(super) stated: Vec<(usize, usize)>,
 }
 
-/// Tokens of `e 5 4`.
+/// Tokens of `e 54`.
 const STATED_TOKENS: usize = 1 + N_DIGITS;
 
 pub(super) fn solution(problem: &TinyProblem) -> Solution {
@@ -68,7 +68,7 @@ pub(super) fn solution(problem: &TinyProblem) -> Solution {
     solution
 }
 
-/// `so e 5 4 .` for each derived value.
+/// `so e 54 .` for each derived value.
 pub(super) fn statements(problem: &TinyProblem) -> Vec<u32> {
     let one = |i: usize| [SO].into_iter().chain(named(problem.letter(i), problem.values[i])).chain([STOP]);
     (2..problem.values.len()).flat_map(one).collect()
@@ -79,13 +79,13 @@ fn digits(value: Value) -> [u32; N_DIGITS] {
     value.map(digit)
 }
 
-/// `e 5 4`.
+/// `e 54`.
 pub(super) fn named(name: usize, value: Value) -> [u32; STATED_TOKENS] {
     let [first, second] = digits(value);
     [letter(name), first, second]
 }
 
-/// `</think> p 4 0 + f 9 2 - m 1 5 = 4 0 + 9 2 - 1 5 = 3 2 - 1 5 = \boxed{ 2 7 } <eos>`.
+/// `</think> p 40 + f 92 - m 15 = 40 + 92 - 15 = 32 - 15 = \boxed{ 27 } <eos>`.
 pub(super) fn answer(problem: &TinyProblem) -> Vec<u32> {
     let value = |i: usize| problem.values[i];
     let mut ids = vec![THINK_END];
@@ -108,7 +108,7 @@ pub(super) fn answer(problem: &TinyProblem) -> Vec<u32> {
 }
 
 impl Solution {
-    /// `e = c + d = 8 3 + 7 1 so e 5 4 .`.
+    /// `e = c + d = 83 + 71 so e 54 .`.
     fn step(&mut self, problem: &TinyProblem, index: usize) {
         let name = |i: usize| letter(problem.letter(i));
         let (before, last) = (index - 2, index - 1);
