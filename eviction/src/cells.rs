@@ -118,6 +118,11 @@ impl Cells {
         Ok(recorded.then_some(finished))
     }
 
+    /// Policies that have a finished generation.
+    pub fn finished_policies(&self) -> BTreeSet<String> {
+        self.done.keys().map(|(_, policy, ..)| policy.clone()).collect()
+    }
+
     /// Cells that were finished before and are none of `now`.
     pub(crate) fn others(&self, now: &[EvictionRun]) -> Vec<Finished> {
         let now: BTreeSet<Key> = now.iter().map(key).collect();

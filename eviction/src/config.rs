@@ -7,7 +7,7 @@ use epikv_schemas::EvictionRun;
 use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Match};
 use crate::error::Result;
 use crate::parse::NamedPolicy;
 use crate::registry::{FULL, POLICIES, find};
@@ -32,6 +32,10 @@ pub struct Settings {
     pub seed: u64,
     /// Only the problems whose index leaves the first number when divided by the second: a shard of several.
     pub shard: Option<(usize, usize)>,
+    /// Runs of each policy that draws, each with draws of its own.
+    pub eviction_seeds: u32,
+    /// Which resident size the budget is.
+    pub matched: Match,
     /// Whether problems that a budget cannot hold are left out instead of ending the run.
     pub skip_infeasible: bool,
     /// How problems become prompts.
@@ -58,6 +62,8 @@ impl Settings {
             samples: 1,
             seed: 0,
             shard: None,
+            eviction_seeds: 1,
+            matched: Match::Steady,
             skip_infeasible: false,
             prompt: PromptOptions::default(),
             batch: 8,
@@ -67,12 +73,19 @@ impl Settings {
         }
     }
 
-    /// The policies without doubles, the one without eviction first.
-    pub(crate) fn ordered_policies(&self) -> Result<Vec<NamedPolicy>> {
+    /// The policies without doubles, the one without eviction first; one that draws, once for each seed.
+    ///
+    /// # Errors
+    /// If the table lacks the row without eviction.
+    pub fn ordered_policies(&self) -> Result<Vec<NamedPolicy>> {
         let mut all = vec![NamedPolicy::from(find(FULL)?)];
         for policy in &self.policies {
-            if all.iter().all(|other| other.name != policy.name) {
-                all.push(policy.clone());
+            let seeds = if policy.policy.draws() { self.eviction_seeds.max(1) } else { 1 };
+            for more in 0..seeds {
+                let policy = if more == 0 { policy.clone() } else { policy.with_seed(policy.policy.seed + more) };
+                if all.iter().all(|other| other.name != policy.name) {
+                    all.push(policy);
+                }
             }
         }
         Ok(all)
@@ -117,6 +130,7 @@ impl Settings {
         json!({
             "policies": policies,
             "budgets": budgets,
+            "match": self.matched.to_string(),
             "max_new": self.max_new,
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -130,16 +144,20 @@ impl Settings {
 }
 
 /// Policies as they are typed, separated by commas; `all` is every row of the table, those that replay labels only
-/// `with_labels`.
+/// `with_labels`, and `all;part=value` every row that evicts with that part replaced.
 ///
 /// # Errors
 /// As [`NamedPolicy`]'s `from_str`.
 pub fn parse_policies<'t>(texts: impl IntoIterator<Item = &'t str>, with_labels: bool) -> Result<Vec<NamedPolicy>> {
     let mut all = Vec::new();
     for text in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
+        let rows = || POLICIES.iter().filter(|row| with_labels || row.policy.score != Score::Labels);
         if text == "all" {
-            let rows = POLICIES.iter().filter(|row| with_labels || row.policy.score != Score::Labels);
-            all.extend(rows.map(NamedPolicy::from));
+            all.extend(rows().map(NamedPolicy::from));
+        } else if let Some(parts) = text.strip_prefix("all;") {
+            for row in rows().filter(|row| row.policy.evicts()) {
+                all.push(format!("{};{parts}", row.name).parse()?);
+            }
         } else {
             all.push(text.parse()?);
         }
@@ -167,5 +185,8 @@ mod tests {
         let without = parse_policies(["all"], false).expect("rows");
         assert_eq!(without.len(), POLICIES.len() - 1);
         assert!(parse_policies(["all,h3o"], false).is_err());
+        let buffered = parse_policies(["all;trigger=buffer(8)"], true).expect("rows");
+        assert_eq!(buffered.len(), POLICIES.iter().filter(|row| row.policy.evicts()).count());
+        assert!(buffered.iter().all(|policy| policy.policy.trigger == crate::policy::Trigger::Buffer(8)));
     }
 }

@@ -167,6 +167,17 @@ pub fn decode_all(
     ledgers.into_iter().sum()
 }
 
+/// An empty cache as a policy wants it.
+pub(crate) fn fresh_cache(
+    decoder: &Decoder,
+    policy: &Policy,
+    capacity: Capacity,
+    stream: RandomStream,
+) -> Result<RowCache> {
+    let cache = decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation())?;
+    Ok(cache.with_precision(policy.cache.precision(stream))?)
+}
+
 /// One session and the generations that it has under way.
 struct Worker<'a> {
     decoder: &'a Decoder,
@@ -236,6 +247,7 @@ impl Worker<'_> {
         record: bool,
     ) -> Result<()> {
         let policy = self.policy;
+        let stream = policy.stream(generation.stream);
         let n_prompt = generation.prompt.len();
         let longest = n_prompt.saturating_add(generation.max_new);
         let slots = match policy.trigger {
@@ -251,14 +263,14 @@ impl Worker<'_> {
         session.add(RowSpec {
             key,
             context: generation.prompt.to_vec(),
-            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation())?,
+            cache: fresh_cache(self.decoder, policy, capacity, stream)?,
             max_new: generation.max_new,
             stop_ids: generation.stop_ids.to_vec(),
             sampling: generation.sampling,
             draft: [].into(),
         })?;
         let n_layers = self.decoder.config().n_layers;
-        let scores = Scores::new(policy.score, n_layers, generation.stream, generation.labels.as_ref())?;
+        let scores = Scores::new(policy.score, n_layers, stream, generation.labels.as_ref())?;
         let budget = policy.evicts().then(|| limits.tokens());
         self.under_way.insert(
             key,

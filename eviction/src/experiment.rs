@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use epikv_model::Model;
+use epikv_model::cache::Capacity;
 use epikv_model::session::Ledger;
 use epikv_schemas::{EvictionRun, EvictionTiming, Record};
 use epikv_tasks::problem::Problem;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use crate::budget::{Budget, Lengths, Limits};
 use crate::cells::{Cells, Finished, hash};
 use crate::config::Settings;
-use crate::decode::{Decoded, Generation, Watch, decode_all};
+use crate::decode::{Decoded, Generation, Watch, decode_all, fresh_cache};
 use crate::error::{Error, Result};
 use crate::labels::LabelSet;
 use crate::parse::NamedPolicy;
@@ -71,6 +72,8 @@ pub fn evict(
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
     for policy in &policies {
         policy.policy.score.plan(model.decoder.config().n_layers)?;
+        let stream = settings.stream("", 0);
+        fresh_cache(&model.decoder, &policy.policy, Capacity::Fixed(1), stream)?;
         if policy.policy.score == Score::Labels && labels.is_none_or(LabelSet::is_empty) {
             return Err(Error::NoLabels { policy: policy.name.clone() });
         }
@@ -159,7 +162,7 @@ impl Experiment<'_> {
             let item = &prepared[place];
             let mut holds = true;
             for policy in policies.iter().filter(|_| item.can_run(budget, sample)) {
-                match budget.limits(item.lengths(sample), policy.policy.protect) {
+                match budget.limits_of(item.lengths(sample), &policy.policy, self.settings.matched) {
                     Ok(_) => {}
                     Err(Error::Infeasible { smallest, .. }) => {
                         holds = false;
@@ -269,7 +272,8 @@ impl Experiment<'_> {
     /// What is to be run, with the hash of everything that determines what comes of it.
     fn cell(&self, item: &Prepared<'_>, policy: &NamedPolicy, budget: Option<Budget>, sample: u32) -> Result<Cell> {
         let can_run = |budget: &Budget| item.can_run(*budget, sample);
-        let tokens = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
+        let asked = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
+        let tokens = asked.and_then(|tokens| self.settings.matched.after_eviction(tokens, policy.policy.trigger));
         let labels = (policy.policy.score == Score::Labels)
             .then(|| self.labels.and_then(|l| l.of_problem(&item.problem.id, &item.prompt.ids).ok().flatten()))
             .flatten();

@@ -79,7 +79,8 @@ impl Writer<'_> {
             dataset: item.problem.dataset.clone(),
             composition: self.policy.policy.to_string(),
             layers: layers.map(|[a, b]| format!("{a}+{b}")),
-            needs_attention: self.policy.policy.evicts() && self.policy.policy.score.needs_attention(),
+            needs_attention: self.policy.policy.evicts()
+                && self.policy.policy.score.needs_attention(self.model.decoder.config().n_layers),
             budget_tokens: cell.tokens.map(|tokens| column("budget_tokens", tokens)).transpose()?,
             outcome: graded.outcome.name().to_owned(),
             correct: graded.outcome.correct(),
@@ -99,6 +100,7 @@ impl Writer<'_> {
             held_peak: size(|c| c.peak_held, "held_peak")?,
             peak_kv_bytes: bytes(|c| c.peak_kv_bytes),
             allocated_kv_bytes: bytes(|c| c.allocated_kv_bytes),
+            kv_byte_steps: bytes(|c| c.kv_byte_steps),
             n_evictions: size(|c| c.n_evictions, "n_evictions")?,
             n_evicted: size(|c| c.n_evicted, "n_evicted")?,
             certificate: certificate.as_ref().map(crate::certificate::Certificate::holds),

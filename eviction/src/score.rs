@@ -23,6 +23,7 @@ use epikv_model::taps::ProbePlan;
 use epikv_signals::{AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, Signal};
 
 use crate::error::{Error, Result};
+use crate::own_score::{OwnKind, OwnScore};
 
 /// Keeps the numbers of this score apart from those that choose tokens, which have the same keys.
 const STREAM: u64 = 0x0065_7669_6374_696f;
@@ -45,6 +46,8 @@ pub enum Score {
     H2o(AttentionRows),
     /// Labels of an earlier `epikv label`, replayed.
     Labels,
+    /// One from outside this crate.
+    Own(&'static OwnScore),
 }
 
 /// How the difference of two layers is made.
@@ -83,6 +86,10 @@ impl Score {
             Self::Epikv(bands) => bands.signal(n_layers)?.plan(),
             Self::KvKey => KvKey::new(n_layers)?.plan(),
             Self::H2o(_) => AttentionSum::plan(n_layers),
+            Self::Own(own) => match own.kind {
+                OwnKind::Signal(build) => build(n_layers)?.plan(),
+                OwnKind::Cache(_) => ProbePlan::default(),
+            },
         })
     }
 
@@ -97,9 +104,9 @@ impl Score {
         }
     }
 
-    /// Whether it is a function of attention weights.
-    pub fn needs_attention(self) -> bool {
-        matches!(self, Self::H2o(_))
+    /// Whether it is a function of attention weights, in a model of so many layers.
+    pub fn needs_attention(self, n_layers: usize) -> bool {
+        self.plan(n_layers).is_ok_and(|plan| plan.needs_attention())
     }
 
     /// The signal that gives it, where one does.
@@ -107,6 +114,7 @@ impl Score {
         Ok(match self {
             Self::Epikv(bands) => Some(Box::new(bands.signal(n_layers)?)),
             Self::KvKey => Some(Box::new(KvKey::new(n_layers)?)),
+            Self::Own(OwnScore { kind: OwnKind::Signal(build), .. }) => Some(build(n_layers)?),
             _ => None,
         })
     }
@@ -129,6 +137,7 @@ impl fmt::Display for Score {
             Self::H2o(AttentionRows::All) => f.write_str("h2o"),
             Self::H2o(AttentionRows::Decode) => f.write_str("h2o(decode)"),
             Self::Labels => f.write_str("labels"),
+            Self::Own(own) => f.write_str(own.name),
             Self::Epikv(bands) => {
                 f.write_str(if bands.raw { "epikv-raw" } else { "epikv" })?;
                 let layers = bands.layers.map(|[a, b]| format!("{a}+{b}"));
@@ -218,7 +227,8 @@ mod tests {
         assert!("epikv(1+9)".parse::<Score>().expect("a form").plan(4).is_err());
         for text in ["recency", "epikv", "kv-key", "h2o", "labels"] {
             let score: Score = text.parse().expect("a score");
-            assert_eq!(score.plan(4).expect("deep enough").needs_attention(), score.needs_attention(), "{text}");
+            assert_eq!(score.needs_attention(4), text == "h2o", "{text}");
+            assert!(score.plan(4).is_ok());
         }
     }
 }
