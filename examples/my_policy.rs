@@ -6,6 +6,7 @@ use anyhow::Result;
 use epikv_eviction::{
     COMMON, Comparisons, NamedPolicy, OwnKind, OwnScore, Policy, PolicyRow, Score, Settings, Summary,
 };
+use epikv_model::linear::WeightFormat;
 use epikv_model::taps::{LogitTap, ProbePlan};
 use epikv_signals::{Chunk, Signal, SignalSpec};
 
@@ -45,7 +46,7 @@ static ROW: PolicyRow = PolicyRow {
 };
 
 fn main() -> Result<()> {
-    let model = epikv_model::Model::open(&"tiny".parse()?, &epikv_model::Device::Cpu, Default::default())?;
+    let model = epikv_model::Model::open(&"tiny".parse()?, &epikv_model::Device::Cpu, WeightFormat::default())?;
     let problem = |index| epikv_tasks::tiny::TinyProblem::generate(epikv_tasks::tiny::Level::Middle, 7, index);
     let problems: Vec<_> = (0..10).map(|index| problem(index).to_problem()).collect();
     let policies = vec![NamedPolicy::from(&ROW), "epikv".parse()?, "random".parse()?, "window".parse()?];

@@ -3,12 +3,13 @@
 mod declared;
 mod files;
 mod policies;
+mod replay;
 
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use epikv_eviction::{Budget, Cells, LabelSet, Progress, Settings, Summary, evict};
+use epikv_eviction::{Budget, Cells, LabelSet, Progress, Records, Settings, Summary, evict};
 use epikv_schemas::{LabelToken, read_table};
 use epikv_tasks::problem::read_problems;
 
@@ -25,6 +26,9 @@ const LABELS: &str = "label_tokens.parquet";
 /// Runs the experiment, or goes on with one.
 pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let mut settings = settings(args)?;
+    if let Some(traces) = &args.replay {
+        return replay::run(args, traces, settings);
+    }
     let comparisons = comparisons(args)?;
     // A shard writes cells and nothing else, so that several can work in one folder.
     let folder = match settings.shard {
@@ -34,7 +38,8 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     if args.model.fresh {
         remove_cells(&args.out)?;
     }
-    let cells = Cells::open(&args.out, args.record_steps)?;
+    let records = Records { steps: args.record_steps, signals: !args.record_signals.is_empty() };
+    let cells = Cells::open(&args.out, records)?;
     let (comparisons, late) = declare(&args.out, comparisons, &cells, args.model.fresh)?;
     for late in &late {
         writeln!(std::io::stderr(), "warning: {late}")?;
@@ -64,7 +69,8 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
         writeln!(std::io::stderr(), "{n} generations are done -> {out}; run without --shard for the tables")?;
         return Ok(done);
     };
-    let summary = Summary::of(&runs, &comparisons);
+    let mut summary = Summary::of(&runs, &comparisons);
+    summary.drift = cells.drift(&runs.rows)?;
     let about = About { summary: &summary, model: &model, settings: &settings, args, problems: problem_file };
     files::write(folder, cells, &runs, &about)?;
     files::print(&summary, &args.out)?;
@@ -85,7 +91,9 @@ fn remove_cells(folder: &Path) -> Result<()> {
     }
     let steps = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_part = |path: &std::path::PathBuf| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("eviction_steps-"))
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with("eviction_steps-") || name.starts_with("eviction_signals-"))
     };
     for path in steps.filter(is_part) {
         std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
@@ -109,6 +117,7 @@ fn settings(args: &EvictArgs) -> Result<Settings> {
         machine: setup::machine(),
         eviction_seeds: args.eviction_seeds,
         matched: args.matched.into(),
+        signals: args.record_signals.clone(),
         skip_infeasible: args.skip_infeasible,
         prompt: trace::prompt_options(&args.prompt),
         batch: args.model.batch,

@@ -8,10 +8,11 @@ use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
 use crate::budget::{Budget, Match};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parse::NamedPolicy;
 use crate::registry::{FULL, POLICIES, find};
 use crate::score::Score;
+use crate::under_way::Recorded;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub struct Settings {
     pub eviction_seeds: u32,
     /// Which resident size the budget is.
     pub matched: Match,
+    /// Signals to record while tokens are evicted, by name.
+    pub signals: Vec<String>,
     /// Whether problems that a budget cannot hold are left out instead of ending the run.
     pub skip_infeasible: bool,
     /// How problems become prompts.
@@ -64,6 +67,7 @@ impl Settings {
             shard: None,
             eviction_seeds: 1,
             matched: Match::Steady,
+            signals: Vec::new(),
             skip_infeasible: false,
             prompt: PromptOptions::default(),
             batch: 8,
@@ -117,6 +121,19 @@ impl Settings {
     /// Whether a problem, by its index, belongs to the shard.
     pub(crate) fn is_of_shard(&self, index: usize) -> bool {
         self.shard.is_none_or(|(own, of)| index % of.max(1) == own)
+    }
+
+    /// The signals to record, in a model of so many layers.
+    pub(crate) fn recorded(&self, n_layers: usize) -> Result<Vec<Recorded>> {
+        let mut all = Vec::new();
+        for name in &self.signals {
+            let found = epikv_signals::find(name)?.all(n_layers)?;
+            if found.is_empty() {
+                return Err(Error::LateSignal { signal: name.clone() });
+            }
+            all.extend(found.into_iter().map(|(layer, signal)| Recorded::new(layer, signal)));
+        }
+        Ok(all)
     }
 
     /// What determines the results and is the same for all of them, for the record. The policies, by name and

@@ -131,6 +131,12 @@ pub enum Error {
         /// That of the labels.
         got: String,
     },
+    /// A signal that is known at the end of a sequence only.
+    #[error("signal {signal}: expected one that is known when its token is fed, got one that is known later")]
+    LateSignal {
+        /// The signal.
+        signal: String,
+    },
     /// A score from outside that does not fit the cache.
     #[error("score: expected one number a token of each kept set, {expected:?} tokens, got {got:?} numbers")]
     OwnShape {

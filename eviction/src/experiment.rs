@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 use crate::budget::{Budget, Lengths, Limits};
 use crate::cells::{Cells, Finished, hash};
 use crate::config::Settings;
-use crate::decode::{Decoded, Generation, Watch, decode_all, fresh_cache};
+use crate::decode::{Decoded, Generation, Watch, decode_all};
 use crate::error::{Error, Result};
 use crate::labels::LabelSet;
 use crate::parse::NamedPolicy;
 use crate::recorder::Eviction;
 use crate::rows::{Cell, Writer};
 use crate::score::Score;
+use crate::under_way::{Recorded, fresh_cache};
 
 /// How far the experiment is.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +54,8 @@ pub(crate) struct Prepared<'p> {
     pub(crate) refused: Option<String>,
     /// The tokens generated without eviction, by sample.
     full: BTreeMap<u32, Vec<u32>>,
+    /// The cells of these generations, by sample.
+    full_cells: BTreeMap<u32, String>,
 }
 
 /// Runs the experiment; `cells` keeps what is finished, so that it need not be done again.
@@ -78,6 +81,7 @@ pub fn evict(
             return Err(Error::NoLabels { policy: policy.name.clone() });
         }
     }
+    settings.recorded(model.decoder.config().n_layers)?;
     let mut prepared = prepare(model, problems, settings)?;
     let identity = model.provenance()?;
     let mut experiment = Experiment { model, identity, settings, labels, cells, progress, runs: Runs::default() };
@@ -98,7 +102,9 @@ pub fn evict(
         let generated = experiment.run(&prepared, policy, None, &BTreeMap::new())?;
         if policy.name == crate::registry::FULL {
             for ((place, sample), tokens) in generated {
+                let cell = experiment.cell(&prepared[place], policy, None, sample)?.hash;
                 prepared[place].full.insert(sample, tokens);
+                prepared[place].full_cells.insert(sample, cell);
             }
         }
     }
@@ -124,7 +130,7 @@ fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> R
         let n = prompt.ids.len();
         let refused = (n == 0 || n >= max_positions)
             .then(|| format!("{}: a prompt of {n} tokens, the model's context is {max_positions}", problem.id));
-        Ok(Prepared { problem, prompt, refused, full: BTreeMap::new() })
+        Ok(Prepared { problem, prompt, refused, full: BTreeMap::new(), full_cells: BTreeMap::new() })
     };
     problems.iter().enumerate().filter(|(index, _)| settings.is_of_shard(*index)).map(one).collect()
 }
@@ -319,6 +325,11 @@ impl Watch for Keeper<'_> {
         let (place, cell) = &self.cells[job];
         let item = &self.prepared[*place];
         let (run, failure) = self.writer.row(item, cell, Some(&decoded))?;
+        if let Some(store) = self.store.filter(|store| store.records_signals()) {
+            let full = item.full_cells.get(&cell.sample).map(|full| store.signals_of(full)).transpose()?;
+            let same = run.first_difference;
+            store.signals(&cell.hash, &self.writer.signals(item, cell, &decoded, full.as_deref(), same)?)?;
+        }
         let finished = Finished { run, timing: Some(self.writer.timing(item, cell, &decoded)) };
         if let Some(store) = self.store {
             store.keep(&finished)?;
@@ -328,6 +339,11 @@ impl Watch for Keeper<'_> {
         fresh.push(((*place, cell.sample), finished, failure));
         (self.progress)(Progress::Done);
         Ok(())
+    }
+
+    fn wants_signals(&self, n_layers: usize) -> Result<Vec<Recorded>> {
+        let wanted = self.store.is_some_and(Cells::records_signals);
+        if wanted { self.writer.settings.recorded(n_layers) } else { Ok(Vec::new()) }
     }
 
     fn wants_evictions(&self) -> bool {

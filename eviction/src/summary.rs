@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::comparison::{Paired, Sets, Verdicts, adjust};
 use crate::cost::Cost;
+use crate::drift::Drift;
 use crate::experiment::Runs;
 use crate::outcome::Outcome;
 use crate::registry::{FULL, POLICIES, RANDOM};
@@ -29,6 +30,8 @@ pub struct Summary {
     pub margin: Option<f64>,
     /// Where the spread of policies that draw comes from; empty where none ran under several seeds.
     pub components: Vec<Components>,
+    /// How far recorded signals drifted; empty where none were recorded.
+    pub drift: Vec<Drift>,
     /// What could not be run, with the reason.
     pub failures: Vec<String>,
 }
@@ -192,13 +195,14 @@ impl Summary {
             times_comparable: on.len() <= 1,
             margin: comparisons.margin,
             components: components(&runs.rows),
+            drift: Vec::new(),
             failures: runs.failures.clone(),
         }
     }
 }
 
 /// Plain numbers first, ascending, then relative budgets; no budget before all.
-fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
+pub(crate) fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
     match budget {
         None => (0, 0, ""),
         Some(text) => match text.parse() {
@@ -208,7 +212,7 @@ fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
     }
 }
 
-fn order_of_policy(policy: &str) -> usize {
+pub(crate) fn order_of_policy(policy: &str) -> usize {
     let row = policy.split(';').next();
     POLICIES.iter().position(|known| Some(known.name) == row).unwrap_or(POLICIES.len())
 }
@@ -218,7 +222,7 @@ fn part<'c>(composition: &'c str, name: &str) -> &'c str {
     composition.split(';').find_map(of).unwrap_or_default()
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));
     (n > 0).then(|| sum / n as f64)
 }
@@ -344,10 +348,10 @@ impl Time {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn row(problem: &str, policy: &str, budget: Option<&str>, correct: Option<bool>) -> EvictionRun {
+    pub(crate) fn row(problem: &str, policy: &str, budget: Option<&str>, correct: Option<bool>) -> EvictionRun {
         EvictionRun {
             problem_id: problem.to_owned(),
             policy: policy.to_owned(),

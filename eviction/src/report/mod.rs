@@ -5,7 +5,7 @@ mod csv;
 mod figure;
 mod plot;
 mod sections;
-mod table;
+pub(crate) mod table;
 
 pub use self::csv::csv;
 pub use self::figure::svg;
@@ -68,6 +68,12 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
         sections::components(summary),
         "Components of the variance of right or not: between problems, between eviction seeds, between samples, and what the \
          last two do together. A component below zero is noise about zero.",
+    );
+    section(
+        "Drift",
+        sections::drift(summary),
+        "Signals under eviction against those without, at the same tokens: mean absolute difference in units of the mean size, \
+         and Spearman's rho of the two, a mean over layers and generations.",
     );
     section(
         "Time",

@@ -113,6 +113,18 @@ pub(super) fn components(summary: &Summary) -> String {
     if rows.is_empty() { String::new() } else { table(&heads, &rows, &[2, 3, 4, 5, 6, 7, 8]) }
 }
 
+/// How far recorded signals drifted.
+pub(super) fn drift(summary: &Summary) -> String {
+    let number = |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |value| format!("{value:.4}"));
+    let row = |of: &crate::drift::Drift| {
+        let budget = of.budget.clone().unwrap_or(UNDEFINED.to_owned());
+        vec![of.policy.clone(), budget, of.signal.clone(), of.n.to_string(), number(of.drift), number(of.rho)]
+    };
+    let rows: Vec<Vec<String>> = summary.drift.iter().map(row).collect();
+    let heads = ["policy", "budget", "signal", "values", "drift", "rho"];
+    if rows.is_empty() { String::new() } else { table(&heads, &rows, &[3, 4, 5]) }
+}
+
 /// Every policy with all its parts.
 pub(super) fn compositions(summary: &Summary) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();

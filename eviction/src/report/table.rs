@@ -3,9 +3,9 @@
 use crate::summary::Group;
 
 /// What stands where a figure is undefined.
-pub(super) const UNDEFINED: &str = "-";
+pub(crate) const UNDEFINED: &str = "-";
 
-pub(super) fn budget(group: &Group) -> String {
+pub(crate) fn budget(group: &Group) -> String {
     match (&group.budget, group.mean_budget_tokens) {
         (None, _) => UNDEFINED.to_owned(),
         (Some(budget), Some(tokens)) if budget.starts_with("prompt") => format!("{budget} ({tokens:.0})"),
@@ -13,20 +13,20 @@ pub(super) fn budget(group: &Group) -> String {
     }
 }
 
-pub(super) fn number(value: Option<f64>, digits: usize) -> String {
+pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or(UNDEFINED.to_owned(), |value| format!("{value:.digits$}"))
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
 /// An interval in percent.
-pub(super) fn percents(bounds: Option<(f64, f64)>) -> String {
+pub(crate) fn percents(bounds: Option<(f64, f64)>) -> String {
     bounds.map_or(UNDEFINED.to_owned(), |(lo, hi)| format!("{}..{}", percent(lo), percent(hi)))
 }
 
-pub(super) fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     match bytes {
         b if b < 1024.0 => format!("{b:.0} B"),
         b if b < 1024.0 * 1024.0 => format!("{:.1} KiB", b / 1024.0),
@@ -36,7 +36,7 @@ pub(super) fn bytes(bytes: f64) -> String {
 }
 
 /// A Markdown table with aligned columns; columns in `right` are flushed right.
-pub(super) fn table(heads: &[&str], rows: &[Vec<String>], right: &[usize]) -> String {
+pub(crate) fn table(heads: &[&str], rows: &[Vec<String>], right: &[usize]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].chars().count(), 3]).max().unwrap_or(3)

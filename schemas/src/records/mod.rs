@@ -3,7 +3,10 @@
 mod agreement;
 mod correlations;
 mod correlations_by_trace;
+mod eviction_curves;
+mod eviction_replay;
 mod eviction_runs;
+mod eviction_signals;
 mod eviction_steps;
 mod eviction_timings;
 mod label_timings;
@@ -22,7 +25,10 @@ mod traces;
 pub use agreement::AgreementRow;
 pub use correlations::Correlations;
 pub use correlations_by_trace::CorrelationsByTrace;
+pub use eviction_curves::EvictionCurve;
+pub use eviction_replay::EvictionReplay;
 pub use eviction_runs::EvictionRun;
+pub use eviction_signals::EvictionSignal;
 pub use eviction_steps::EvictionStep;
 pub use eviction_timings::EvictionTiming;
 pub use label_timings::LabelTiming;
@@ -61,6 +67,9 @@ pub fn registry() -> &'static [&'static TableSpec] {
         EvictionRun::TABLE,
         EvictionStep::TABLE,
         EvictionTiming::TABLE,
+        EvictionSignal::TABLE,
+        EvictionReplay::TABLE,
+        EvictionCurve::TABLE,
     ]
 }
 

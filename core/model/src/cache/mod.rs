@@ -183,6 +183,11 @@ impl RowCache {
         self.last
     }
 
+    /// By which number a token is rotated.
+    pub fn rotation(&self) -> Rotation {
+        self.rotation
+    }
+
     /// Who shares a kept set.
     pub fn scope(&self) -> Scope {
         self.scope

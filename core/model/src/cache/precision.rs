@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_to_the_nearest() {
-        let values = [1.0, 1.0 + 1.0 / 512.0, -3.141_592_7, 0.0];
+        let values = [1.0, 1.0 + 1.0 / 512.0, -3.3, 0.0];
         assert_eq!(stored(Precision::F32, &values), values);
-        assert_eq!(stored(Precision::Bf16, &values), [1.0, 1.0, -3.140_625, 0.0]);
-        assert_eq!(stored(Precision::F16, &values), [1.0, 1.001_953_1, -3.140_625, 0.0]);
+        assert_eq!(stored(Precision::Bf16, &values), [1.0, 1.0, -3.296_875, 0.0]);
+        assert_eq!(stored(Precision::F16, &values), [1.0, 1.001_953_1, -3.300_781_3, 0.0]);
     }
 
     #[test]
