@@ -113,6 +113,11 @@ pub trait Watch: Sync {
     /// Ends the run.
     fn done(&self, job: usize, decoded: Decoded) -> Result<()>;
 
+    /// A pass of one session has ended, with so many tokens fed and all evictions after it made.
+    fn step(&self, n_fed: usize) {
+        let _ = n_fed;
+    }
+
     /// Whether evictions are told.
     fn wants_evictions(&self) -> bool {
         false
@@ -228,6 +233,7 @@ impl Worker<'_> {
                 }
                 first += n;
             }
+            watch.step(n_fed);
             for row in session.take_finished() {
                 if let Some(mut work) = self.under_way.remove(&row.key) {
                     if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(1)) {

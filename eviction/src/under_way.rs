@@ -38,7 +38,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// Nothing recorded yet.
-    pub(crate) fn new(layer: Option<usize>, signal: Box<dyn Signal>) -> Self {
+    pub fn new(layer: Option<usize>, signal: Box<dyn Signal>) -> Self {
         let series = Series { name: signal.spec().name, layer, values: Vec::new() };
         Self { signal, series }
     }

@@ -14,7 +14,7 @@ const WIDTH: f64 = 486.0;
 const LEFT: f64 = 34.0;
 /// Room of the legend.
 const LEGEND: f64 = 112.0;
-const GAP: f64 = 12.0;
+const GAP: f64 = 18.0;
 const TOP: f64 = 10.0;
 const PLOT: f64 = 118.0;
 /// Ticks and label of the horizontal axis, and what lies between rows.
@@ -179,9 +179,17 @@ fn draw_line(body: &mut String, frame: &Frame, line: &Line) {
         }
         return;
     }
-    if line.kind == LineKind::Series && line.points.len() > 1 {
-        ribbon(body, frame, &line.points, colour);
+    if line.kind == LineKind::Curve {
         polyline(body, frame, &line.points, &stroke);
+        return;
+    }
+    let joined = line.kind == LineKind::Series && line.points.len() > 1;
+    if joined {
+        polyline(body, frame, &line.points, &stroke);
+    }
+    // A ribbon that turns back would cover itself: time may fall as the budget rises.
+    if joined && line.points.is_sorted_by(|a, b| a.x < b.x) {
+        ribbon(body, frame, &line.points, colour);
     } else {
         for point in &line.points {
             if let Some((lo, hi)) = point.interval {
@@ -248,7 +256,9 @@ fn draw_key(body: &mut String, (x, y): (f64, f64), line: &Line) {
             ),
         );
     }
-    draw_marker(body, (x + 8.0, y), colour, marker);
+    if line.kind != LineKind::Curve {
+        draw_marker(body, (x + 8.0, y), colour, marker);
+    }
     // A composition may be long; its end says what was changed.
     let most = ((LEGEND - 24.0) / (SMALL * LETTER)) as usize;
     let n = line.name.chars().count();

@@ -23,7 +23,9 @@ pub struct Point {
 pub enum LineKind {
     /// Points joined, with a ribbon.
     Series,
-    /// Points alone, filled: measured ones among those that were worked out.
+    /// Points joined, without markers: a formula.
+    Curve,
+    /// Points alone: measured ones among those that were worked out.
     Marks,
     /// One value all along the axis, with a ribbon: what the others are compared with.
     Level,
@@ -137,8 +139,7 @@ fn panel(summary: &Summary, names: &[&str], (x_label, x): Abscissa) -> Panel {
     });
     let line = |(at, name): (usize, &&str)| {
         let own = summary.groups.iter().filter(|group| group.policy == **name && group.budget.is_some());
-        let mut points: Vec<Point> = own.filter_map(point).collect();
-        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let points = own.filter_map(point).collect();
         Line { name: (*name).to_owned(), kind: LineKind::Series, points, look: 1 + at }
     };
     Panel { x_label: x_label.to_owned(), lines: level.into_iter().chain(names.iter().enumerate().map(line)).collect() }
