@@ -8,5 +8,7 @@ mod correlate;
 mod evict;
 mod grade;
 mod pipeline;
+mod plan;
+mod replay;
 mod resume;
 mod support;
