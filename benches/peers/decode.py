@@ -103,7 +103,7 @@ def main():
     if "batch1" in args.part:
         own = ours(args, "f32", "epikv", 256, new, 1)
         found["epikv_f32_k256"] = own
-        found["share_of_bandwidth"] = own["tokens_per_s"] * own["weight_bytes"] / own["read_bytes_per_s"]
+        found["share_of_bandwidth"] = own["tokens_per_s"] * own["weight_bytes_a_token"] / own["read_bytes_per_s"]
         if args.transformers:
             found["transformers"] = peer = transformers_rate(args)
             found["ratio_to_transformers"] = own["tokens_per_s"] / peer["tokens_per_s"]

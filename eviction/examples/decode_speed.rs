@@ -104,6 +104,8 @@ fn main() -> Result<()> {
         "move_s": times(|d| d.times.moves),
         "decode_s": total,
         "weight_bytes": decoder.bytes(),
+        // Of the embedding a token reads one row.
+        "weight_bytes_a_token": decoder.bytes() - 4 * decoder.config().vocab_size * decoder.config().hidden_size,
         "read_bytes_per_s": bandwidth(),
         "peak_kv_bytes": first.certificate.peak_kv_bytes,
         "max_held": first.certificate.max_held,
