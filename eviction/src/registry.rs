@@ -93,6 +93,13 @@ pub static POLICIES: &[PolicyRow] = &[
         policy: Policy { score: Score::H2o(AttentionRows::All), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
+        name: "tova",
+        doc: "Keeps what the newest token looks at most, for each layer",
+        source: "TOVA (arXiv 2401.06104), score as kvpress `TOVAPress`: the mean over heads. Differs from there in: prompt and \
+                 recent tokens are protected, not the newest alone",
+        policy: Policy { score: Score::H2o(AttentionRows::Newest), scope: Scope::PerLayer, ..COMMON },
+    },
+    PolicyRow {
         name: "kv-key",
         doc: "Keeps tokens around which keys vary most over their channels (rolling mean of 64)",
         source: "EpiKV (arXiv 2606.26472), `kv_key`",

@@ -228,7 +228,6 @@ fn noise_alone_changes_margins_a_little_and_few_tokens() {
 
 #[test]
 fn a_score_from_outside_runs_like_one_of_the_table() {
-    let decoder = decoder();
     static NORM: OwnScore =
         OwnScore { name: "own-norm", kind: OwnKind::Cache(|cache| epikv_signals::KeyScore::Norm.of(cache)) };
     static EPIKV: OwnScore = OwnScore {
@@ -236,6 +235,7 @@ fn a_score_from_outside_runs_like_one_of_the_table() {
         kind: OwnKind::Signal(|n_layers| Ok(Box::new(epikv_signals::Epikv::of_depth(n_layers)?))),
     };
     static SHORT: OwnScore = OwnScore { name: "short", kind: OwnKind::Cache(|_| Ok(Vec::new())) };
+    let decoder = decoder();
     for (own, name) in [(&NORM, "k-norm"), (&EPIKV, "epikv")] {
         let row = find(name).expect("a row").policy;
         let policy = Policy { score: Score::Own(own), ..row };

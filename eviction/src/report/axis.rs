@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(texts(512.0), ["0", "100", "200", "300", "400", "500", "600"]);
         assert_eq!(texts(1.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(0.0), texts(1.0));
-        assert_eq!(texts(0.013).last().map(String::as_str), Some("0.014"));
+        assert_eq!(texts(0.013).last().map(String::as_str), Some("0.015"));
         for most in [3.0, 7.0, 41.0, 99.9, 1e5, 2.5e6, 1e-4] {
             let axis = Axis::over([most, 0.0]);
             assert!(axis.hi >= most && axis.ticks().len() <= 7, "{most}: {axis:?}");
