@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use epikv_eviction::{
-    COMMON, Decoded, Error, Generation, Labels, Limits, NamedPolicy, OwnKind, OwnScore, POLICIES, Policy, PolicyRow,
-    PositionMode, Score, Times, decode, decode_all, find,
+    COMMON, CacheNumbers, Decoded, Error, Generation, Labels, Limits, NamedPolicy, OwnKind, OwnScore, POLICIES, Policy,
+    PolicyRow, PositionMode, Score, Times, decode, decode_all, find,
 };
 use epikv_model::Device;
 use epikv_model::cache::Scope;
@@ -109,7 +109,9 @@ fn a_small_budget_changes_the_logits_and_a_large_one_is_full() {
         for budget in [length - 1, length, 10 * length] {
             let decoded = run(&decoder, row, budget, 0);
             assert_eq!(decoded.generated, full.generated, "{} at {budget}", row.name);
-            assert_eq!(decoded.margins, full.margins, "{} at {budget}", row.name);
+            // Noise is all that full-jitter is.
+            let exact = row.policy.cache == CacheNumbers::F32;
+            assert_eq!(decoded.margins == full.margins, exact, "{} at {budget}", row.name);
             assert_eq!(decoded.certificate.n_evictions, 0);
         }
     }
