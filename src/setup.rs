@@ -62,18 +62,8 @@ pub(crate) fn machine() -> String {
 
 /// Most memory that the process held so far, as the system counts it; `None` where it does not say.
 pub(crate) fn peak_bytes() -> Option<u64> {
-    status("VmHWM:")
-}
-
-/// Memory that the process holds now; `None` where the system does not say.
-pub(crate) fn resident_bytes() -> Option<u64> {
-    status("VmRSS:")
-}
-
-/// A size that the system tells of this process.
-fn status(name: &str) -> Option<u64> {
     let status = epikv_schemas::fs::read_text(std::path::Path::new("/proc/self/status"), 1 << 20).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 

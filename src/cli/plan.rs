@@ -27,7 +27,7 @@ pub(crate) struct PlanArgs {
     /// Requests that run together, for the memory of activations.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(crate) batch: u64,
-    /// Prompt lengths at which the model is run and its memory measured, separated by commas; needs `--model`.
+    /// Prompt lengths at which the model is run and what it holds is counted, separated by commas; needs `--model`.
     #[arg(long, value_name = "N,..", value_delimiter = ',', requires = "model",
           value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
     pub(crate) measure: Vec<u64>,

@@ -71,11 +71,8 @@ fn prefill(plan: &Plan) -> Plot {
     let places: Vec<u64> = (0..=POINTS).map(|i| most * i / POINTS).collect();
     // The device is the wall: what lies far beyond it need not be drawn.
     let (device, bytes) = (plan.room.bytes / GIB, plan.value_bytes);
-    let measured: Vec<(u64, f64, f64)> = plan
-        .measured
-        .iter()
-        .filter_map(|m| Some((m.tokens, m.attention_bytes? as f64 / GIB, m.kv_bytes as f64 / GIB)))
-        .collect();
+    let measured: Vec<(u64, f64, f64)> =
+        plan.measured.iter().map(|m| (m.tokens, m.attention_bytes as f64 / GIB, m.kv_bytes as f64 / GIB)).collect();
     let wall = if measured.is_empty() { 1.25 * device } else { f64::INFINITY };
     let line = |name: &str, look: usize, of: &dyn Fn(u64) -> f64| {
         let points = places.iter().map(|&tokens| point(tokens, of(tokens))).take_while(|p| p.y <= wall).collect();
@@ -86,7 +83,7 @@ fn prefill(plan: &Plan) -> Plot {
         line("one layer", 5, &|tokens| {
             plan.shape.attention_bytes(tokens, bytes) as f64 / plan.shape.layers as f64 / GIB
         }),
-        line("keys and values", 1, &|tokens| (tokens * plan.shape.kv_bytes_a_token(bytes)) as f64 / GIB),
+        line("KV", 1, &|tokens| (tokens * plan.shape.kv_bytes_a_token(bytes)) as f64 / GIB),
         line("activations", 3, &|tokens| plan.shape.activation_bytes(tokens, bytes) as f64 / GIB),
     ];
     if measured.is_empty() {
@@ -100,7 +97,7 @@ fn prefill(plan: &Plan) -> Plot {
             points: measured.iter().map(|m| point(m.0, of(m))).collect(),
         };
         lines.push(marks("all matrices", 2, |m| m.1));
-        lines.push(marks("keys and values", 1, |m| m.2));
+        lines.push(marks("KV", 1, |m| m.2));
     }
     Plot {
         title: "Memory of a prompt under explicit attention".to_owned(),

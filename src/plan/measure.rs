@@ -1,4 +1,4 @@
-//! What a plan projects, measured: the model is run over prompts of some lengths and its memory looked at.
+//! What a plan projects, measured: the model is run over prompts of some lengths and what it holds is counted.
 
 use anyhow::{Result, bail};
 use epikv_model::Device;
@@ -9,16 +9,14 @@ use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::taps::{AttentionTap, ProbePlan};
 
-use crate::setup;
-
 /// Memory of one prompt, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Measured {
     pub(super) tokens: u64,
     /// Keys and values, counted on the cache.
     pub(super) kv_bytes: u64,
-    /// What the process holds more while all attention matrices exist than after; null where the system does not say.
-    pub(super) attention_bytes: Option<u64>,
+    /// All attention matrices while they exist, counted on what the pass gave.
+    pub(super) attention_bytes: u64,
 }
 
 /// Runs the model over prompts of the given lengths.
@@ -36,11 +34,9 @@ pub(super) fn measure(model: &ModelRef, lengths: &[u64]) -> Result<(u64, Vec<Mea
         let ids = (0..tokens as u32).map(|i| i * 7 % vocab).collect();
         let plan = (0..n_layers).fold(ProbePlan::default(), |plan, layer| plan.attention(AttentionTap::Rows(layer, n)));
         let input = RowInput::next(&cache, ids, LogitsOf::None);
-        let output = decoder.forward(&[input], &mut [&mut cache], &plan)?;
-        let with = setup::resident_bytes();
-        drop(output);
-        let without = setup::resident_bytes();
-        let attention_bytes = with.zip(without).map(|(with, without)| with.saturating_sub(without));
+        let taps = decoder.forward(&[input], &mut [&mut cache], &plan)?.taps;
+        let heads = (0..n_layers).flat_map(|layer| taps.attention(layer).unwrap_or_default()).flatten();
+        let attention_bytes = heads.map(|head| size_of_val(head.last_rows.as_slice()) as u64).sum();
         all.push(Measured { tokens, kv_bytes: cache.bytes() as u64, attention_bytes });
     }
     Ok((decoder.bytes() as u64, all))

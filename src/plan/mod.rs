@@ -149,9 +149,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Done> {
     }
     let mib = |bytes: f64| 1024.0 * gib(bytes);
     for one in &plan.measured {
-        let found = one.attention_bytes.map_or("-".to_owned(), |bytes| format!("{:.2}", mib(bytes as f64)));
+        let found = mib(one.attention_bytes as f64);
         let projected = mib(plan.shape.attention_bytes(one.tokens, plan.value_bytes) as f64);
-        writeln!(out, "| {} | {:.2} | {found} | {projected:.2} |", one.tokens, mib(one.kv_bytes as f64))?;
+        writeln!(out, "| {} | {:.2} | {found:.2} | {projected:.2} |", one.tokens, mib(one.kv_bytes as f64))?;
     }
     Ok(Done::All)
 }

@@ -34,12 +34,17 @@ fn figures_say_what_was_measured() {
     let measured = [&model[..], &["--measure", "64,256", "--json", "--out", "q"]].concat();
     let json: Value = serde_json::from_str(&place.epikv(&measured).ok().stdout()).unwrap();
     let rows = json["rows"].as_array().unwrap();
+    let attention = |basis: &str| {
+        let rows = rows.iter().filter(|row| row["basis"] == basis);
+        rows.map(|row| row["explicit_attention_bytes"].as_f64()).collect::<Vec<_>>()
+    };
+    assert_eq!(attention("measured"), attention("projected"), "and so are the matrices");
     let of = |basis: &str| {
         rows.iter().filter(|row| row["basis"] == basis).map(|row| row["kv_bytes"].as_u64()).collect::<Vec<_>>()
     };
     assert_eq!(of("measured"), of("projected"), "keys and values are counted on the cache");
     let csv = String::from_utf8(bytes(&place.path("q").join("figure_prefill.csv"))).unwrap();
-    assert!(csv.contains("\"keys and values, measured\",256,"), "{csv}");
+    assert!(csv.contains("\"KV, measured\",256,"), "{csv}");
     place.epikv(&[&model[..], &["--measure", "1000"]].concat()).refused(&["--measure 1000: expected at most 512"]);
     let halves = ["plan", "--model", "random:0", "--measure", "8"];
     place.epikv(&halves).refused(&["expected --value-bytes 4"]);
