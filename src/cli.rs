@@ -2,8 +2,10 @@
 
 mod correlate;
 mod doctor;
+mod evict;
 mod grade;
 mod label;
+mod plan;
 
 use std::path::PathBuf;
 
@@ -15,8 +17,10 @@ use crate::batch::Batch;
 
 pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
+pub(crate) use self::evict::EvictArgs;
 pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{AnswerName, ByName, InterventionName, LabelArgs, Preset, ProtocolName, StopName};
+pub(crate) use self::plan::PlanArgs;
 
 /// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?
 #[derive(Debug, Parser)]
@@ -39,23 +43,6 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// `I/N`, from 1 as typed; the index is from 0.
-fn shard(text: &str) -> Result<(usize, usize), String> {
-    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<usize>().ok()?, n.parse::<usize>().ok()?)));
-    match numbers {
-        Some((i, n)) if (1..=n).contains(&i) => Ok((i - 1, n)),
-        _ => Err("expected I/N with I from 1 to N, as in 2/8".to_owned()),
-    }
-}
-
-/// `A:B`.
-fn contrast(text: &str) -> Result<(String, String), String> {
-    match text.trim().split_once(':') {
-        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
-        _ => Err("expected two policies, as in epikv:random".to_owned()),
-    }
-}
-
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -68,7 +55,7 @@ pub(crate) enum Command {
     /// Correlate signals of the model with labels: which signal at which layer tells important tokens?
     Correlate(CorrelateArgs),
     /// Decode problems under eviction policies: which keeps the answer right at which budget, time and memory?
-    Evict(EvictArgs),
+    Evict(Box<EvictArgs>),
     /// Decide whether two answers are the same.
     Grade(GradeArgs),
     /// List the eviction policies and their parts.
@@ -250,94 +237,9 @@ pub(crate) struct PromptArgs {
     pub(crate) instruction: Option<String>,
 }
 
-/// `epikv evict`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct EvictArgs {
-    /// Model and run.
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// Problems: JSON lines or Parquet.
-    #[arg(long, value_name = "F")]
-    pub(crate) problems: PathBuf,
-    /// Policies, separated by commas: names of `epikv policies`, with parts replaced as in
-    /// `h2o;protect=sinks(4)+recency;trigger=every(64)`, or `all`. `full` always runs.
-    #[arg(long, value_name = "P,..", default_value = "all")]
-    pub(crate) policies: String,
-    /// Budgets in tokens a layer, separated by commas: `128`, `prompt+32`, or `prompt+25%` of the tokens generated
-    /// without eviction. Everything is counted, the prompt too.
-    #[arg(long, value_name = "K,..")]
-    pub(crate) budgets: String,
-    /// Folder of the results.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
-    /// New tokens of a generation at most.
-    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
-    pub(crate) max_new: usize,
-    /// Folder of labels, as `epikv label` writes it, for policies that replay them; traces named as the problems are.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) labels: Option<PathBuf>,
-    /// Leave out problems that a budget cannot hold instead of ending the run.
-    #[arg(long)]
-    pub(crate) skip_infeasible: bool,
-    /// Samples of each problem, each with random numbers of its own.
-    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) samples: u32,
-    /// Only the I-th of N shards of the problems. Shards may run at once in one folder; a last run without this flag
-    /// finds them done and writes the tables.
-    #[arg(long, value_name = "I/N", value_parser = shard)]
-    pub(crate) shard: Option<(usize, usize)>,
-    /// Write every eviction, with position, score and reason, into files `eviction_steps-*.parquet`.
-    #[arg(long)]
-    pub(crate) record_steps: bool,
-    /// One more policy that the others are compared with, besides `full` and `random`.
-    #[arg(long, value_name = "P")]
-    pub(crate) baseline: Option<String>,
-    /// Contrasts declared before the run, separated by commas: `epikv:random,h2o:full`. Holm's adjustment is over these;
-    /// all other comparisons are exploratory.
-    #[arg(long, value_name = "A:B,..", value_delimiter = ',', value_parser = contrast)]
-    pub(crate) primary: Vec<(String, String)>,
-    /// Scores to put in the place of one another, separated by commas, everything else held: the controlled experiment.
-    /// Replaces --policies.
-    #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
-    pub(crate) swap: Option<String>,
-    /// What --swap holds, over the parts that all policies share: `protect=prompt+recency;trigger=each`.
-    #[arg(long, value_name = "PART=V;..", requires = "swap")]
-    pub(crate) hold: Option<String>,
-    /// How tokens are chosen.
-    #[command(flatten)]
-    pub(crate) sampling: SamplingArgs,
-    /// How problems become prompts.
-    #[command(flatten)]
-    pub(crate) prompt: PromptArgs,
-}
-
 /// `epikv policies`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PoliciesArgs {
-    /// JSON instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// `epikv plan`.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct PlanArgs {
-    /// Model whose shape is planned for; the shape of Llama 3.1 8B, with weights of 16 GiB, where not given.
-    #[arg(long, value_name = "M")]
-    pub(crate) model: Option<ModelRef>,
-    /// Tokens that a request holds, separated by commas.
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "2048,32768",
-          value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
-    pub(crate) tokens: Vec<u64>,
-    /// Memory of the device.
-    #[arg(long, value_name = "GIB", default_value_t = 80.0)]
-    pub(crate) device_gib: f64,
-    /// Share of it that may be used.
-    #[arg(long, default_value_t = 0.9)]
-    pub(crate) share: f64,
-    /// Bytes of a weight, key, value or attention weight: 2 for 16-bit numbers.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
-    pub(crate) value_bytes: u8,
     /// JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &PoliciesArgs) -> Result<Done> {
 }
 
 fn needs_attention(row: &PolicyRow) -> bool {
-    row.policy.evicts() && row.policy.score.needs_attention()
+    row.policy.evicts() && row.policy.score.needs_attention(epikv_signals::REFERENCE_LAYERS)
 }
 
 fn row_json(row: &PolicyRow) -> Value {

@@ -77,6 +77,13 @@ pub(crate) fn machine() -> String {
     format!("{processor}, {system}")
 }
 
+/// Most memory that the process held so far, as the system counts it; `None` where it does not say.
+pub(crate) fn peak_bytes() -> Option<u64> {
+    let status = epikv_schemas::fs::read_text(std::path::Path::new("/proc/self/status"), 1 << 20).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
 /// The program, for provenance.
 pub(crate) fn tool() -> Value {
     json!({

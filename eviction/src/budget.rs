@@ -11,7 +11,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::policy::{Protect, Recency};
+use crate::policy::{Policy, Protect, Recency, Trigger};
 
 /// Most tokens that recency protects.
 const MAX_RECENCY: usize = 128;
@@ -25,6 +25,46 @@ pub enum Budget {
     PromptPlus(usize),
     /// The prompt and a percentage, rounded up, of the tokens that the same problem takes without eviction.
     PromptPercent(usize),
+}
+
+/// Which resident size of a layer the budget is.
+///
+/// A policy that evicts at once holds `K` after every step. One that waits, for `B` tokens over or for the `B`-th step,
+/// holds up to `K + B - 1`, so at the same `K` it has more to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Match {
+    /// Tokens held after an eviction.
+    #[default]
+    Steady,
+    /// Mean of the tokens held after each step between two evictions, rounded down.
+    Mean,
+    /// Most tokens held after a step.
+    Peak,
+}
+
+impl Match {
+    /// The tokens that a layer may hold after an eviction, so that the matched size is `tokens`; `None` where waiting
+    /// alone takes more than that, or has no end.
+    pub fn after_eviction(self, tokens: usize, trigger: Trigger) -> Option<usize> {
+        let slack = trigger.slack();
+        let less = match self {
+            Self::Steady => 0,
+            _ if slack == usize::MAX => return None,
+            Self::Mean => slack.div_ceil(2),
+            Self::Peak => slack,
+        };
+        tokens.checked_sub(less).filter(|&n| n > 0)
+    }
+}
+
+impl fmt::Display for Match {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Steady => "steady",
+            Self::Mean => "mean",
+            Self::Peak => "peak",
+        })
+    }
 }
 
 /// Lengths that a relative budget refers to.
@@ -58,6 +98,27 @@ impl Budget {
     /// If it has no room for what is protected, or refers to a length that is not known.
     pub fn limits(self, lengths: Lengths, protect: Protect) -> Result<Limits> {
         Limits::new(self.tokens(lengths)?, lengths.n_prompt, protect)
+    }
+
+    /// What the budget means for one prompt under a policy, where `matched` is the size that it speaks of.
+    ///
+    /// # Errors
+    /// As [`Budget::limits`], or if waiting for the next eviction takes more than the budget.
+    pub fn limits_of(self, lengths: Lengths, policy: &Policy, matched: Match) -> Result<Limits> {
+        let tokens = self.tokens(lengths)?;
+        let after = matched.after_eviction(tokens, policy.trigger);
+        Limits::new(
+            after.ok_or(Error::Unmatched { budget: tokens, trigger: policy.trigger, matched })?,
+            lengths.n_prompt,
+            policy.protect,
+        )
+        .map_err(|error| match error {
+            // In terms of what was asked for.
+            Error::Infeasible { budget, n_first, recency, smallest } => {
+                Error::Infeasible { budget, n_first, recency, smallest: smallest + (tokens - budget) }
+            }
+            error => error,
+        })
     }
 
     /// Whether it refers to the length of the generation without eviction.
@@ -205,6 +266,18 @@ mod tests {
             error.to_string(),
             "budget of 100 tokens is too small: 80 first + 25 recent > 100; expected at least 106"
         );
+    }
+
+    #[test]
+    fn a_policy_that_waits_gets_less_where_the_peak_is_matched() {
+        let waits = Trigger::Buffer(17);
+        for (matched, tokens) in [(Match::Steady, 100), (Match::Mean, 92), (Match::Peak, 84)] {
+            assert_eq!(matched.after_eviction(100, waits), Some(tokens), "{matched}");
+            assert_eq!(matched.after_eviction(100, Trigger::Each), Some(100), "{matched}");
+        }
+        assert_eq!(Match::Peak.after_eviction(16, waits), None, "the buffer alone has 16");
+        assert_eq!(Match::Mean.after_eviction(100, Trigger::Prefill), None);
+        assert_eq!(Match::Steady.after_eviction(100, Trigger::Prefill), Some(100));
     }
 
     #[test]

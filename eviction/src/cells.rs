@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use epikv_schemas::{
-    EvictionRun, EvictionStep, EvictionTiming, PartInfo, Provenance, Record, fs, read_table, write_table,
+    EvictionRun, EvictionSignal, EvictionStep, EvictionTiming, PartInfo, Provenance, Record, fs, read_table,
+    write_table,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::drift::{Drift, Drifts};
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
 
@@ -32,11 +34,20 @@ pub struct Finished {
     pub timing: Option<EvictionTiming>,
 }
 
+/// What is recorded of each generation besides its row.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Records {
+    /// Every eviction.
+    pub steps: bool,
+    /// Signals under eviction.
+    pub signals: bool,
+}
+
 /// The cells of one folder.
 #[derive(Debug)]
 pub struct Cells {
     folder: PathBuf,
-    record_steps: bool,
+    records: Records,
     done: BTreeMap<Key, Finished>,
 }
 
@@ -66,9 +77,9 @@ impl Cells {
     ///
     /// # Errors
     /// A file that cannot be read. A cell whose file is damaged is done again.
-    pub fn open(folder: &Path, record_steps: bool) -> Result<Self> {
+    pub fn open(folder: &Path, records: Records) -> Result<Self> {
         fs::create_folder(&folder.join(FOLDER))?;
-        let mut cells = Self { folder: folder.to_owned(), record_steps, done: BTreeMap::new() };
+        let mut cells = Self { folder: folder.to_owned(), records, done: BTreeMap::new() };
         let (runs, timings) = (cells.table::<EvictionRun>(), cells.table::<EvictionTiming>());
         if runs.exists() {
             let timings = if timings.exists() { read_table(&timings)?.0 } else { Vec::new() };
@@ -114,8 +125,15 @@ impl Cells {
             let (problem, policy, budget, sample) = run.clone();
             return Err(Error::Conflict { folder: self.folder.clone(), problem, policy, budget, sample });
         }
-        let recorded = !self.record_steps || finished.run.n_evictions == Some(0) || self.step_path(cell, 0).exists();
+        let steps = finished.run.n_evictions == Some(0) || self.part::<EvictionStep>(cell, 0).exists();
+        let signals = self.part::<EvictionSignal>(cell, 0).exists();
+        let recorded = (steps || !self.records.steps) && (signals || !self.records.signals);
         Ok(recorded.then_some(finished))
+    }
+
+    /// Policies that have a finished generation.
+    pub fn finished_policies(&self) -> BTreeSet<String> {
+        self.done.keys().map(|(_, policy, ..)| policy.clone()).collect()
     }
 
     /// Cells that were finished before and are none of `now`.
@@ -136,21 +154,51 @@ impl Cells {
 
     /// Whether evictions are recorded.
     pub(crate) fn records_steps(&self) -> bool {
-        self.record_steps
+        self.records.steps
     }
 
-    fn step_path(&self, cell: &str, part: usize) -> PathBuf {
-        self.folder.join(format!("{}-{cell}-{part:04}.parquet", EvictionStep::TABLE.name))
+    /// Whether signals are recorded.
+    pub(crate) fn records_signals(&self) -> bool {
+        self.records.signals
+    }
+
+    /// Where a part of what was recorded of a cell lies.
+    fn part<R: Record>(&self, cell: &str, part: usize) -> PathBuf {
+        self.folder.join(format!("{}-{cell}-{part:04}.parquet", R::TABLE.name))
+    }
+
+    /// Writes the signals of a cell.
+    pub(crate) fn signals(&self, cell: &str, rows: &[EvictionSignal]) -> Result<()> {
+        write_table(&self.part::<EvictionSignal>(cell, 0), rows, &Provenance::new())?;
+        Ok(())
+    }
+
+    /// The signals of a cell; none where they were not recorded.
+    pub(crate) fn signals_of(&self, cell: &str) -> Result<Vec<EvictionSignal>> {
+        let path = self.part::<EvictionSignal>(cell, 0);
+        if path.exists() { Ok(read_table(&path)?.0) } else { Ok(Vec::new()) }
+    }
+
+    /// How far the recorded signals of finished cells drifted.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn drift(&self, rows: &[EvictionRun]) -> Result<Vec<Drift>> {
+        let mut drifts = Drifts::default();
+        for row in rows {
+            drifts.add(&self.signals_of(&row.cell)?);
+        }
+        Ok(drifts.finish())
     }
 
     /// Writes a part of the flight recorder.
     pub(crate) fn steps(&self, cell: &str, part: usize, rows: &[EvictionStep]) -> Result<()> {
-        write_table(&self.step_path(cell, part), rows, &Provenance::new())?;
+        write_table(&self.part::<EvictionStep>(cell, part), rows, &Provenance::new())?;
         Ok(())
     }
 
-    /// The parts of the flight recorder of finished cells, by name. Those of a generation that was killed are left out; it
-    /// writes them anew.
+    /// The recorded parts of finished cells, by name. Those of a generation that was killed are left out; it writes them
+    /// anew.
     ///
     /// # Errors
     /// If one cannot be read.
@@ -159,11 +207,15 @@ impl Cells {
         let mut parts = Vec::new();
         for path in listed(&self.folder)? {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            let cell = name.strip_prefix(EvictionStep::TABLE.name).and_then(|rest| rest.get(1..33));
-            if cell.is_none_or(|cell| !finished.contains(cell)) {
+            let of = |table: &str| name.strip_prefix(table).and_then(|rest| rest.get(1..33)).map(str::to_owned);
+            let is_done = |cell: Option<String>| cell.is_some_and(|cell| finished.contains(cell.as_str()));
+            let rows = if is_done(of(EvictionStep::TABLE.name)) {
+                read_table::<EvictionStep>(&path)?.0.len() as u64
+            } else if is_done(of(EvictionSignal::TABLE.name)) {
+                read_table::<EvictionSignal>(&path)?.0.len() as u64
+            } else {
                 continue;
-            }
-            let rows = read_table::<EvictionStep>(&path)?.0.len() as u64;
+            };
             let fs::Fingerprint { bytes, sha256 } = fs::fingerprint(&path)?;
             parts.push(PartInfo { file: name, rows, sha256, bytes });
         }

@@ -35,6 +35,8 @@ pub struct Certificate {
     pub n_protected_lost: usize,
     /// Bytes of the keys and values of `peak_held` tokens.
     pub peak_kv_bytes: usize,
+    /// Bytes of the keys and values held after each step, summed over steps.
+    pub kv_byte_steps: usize,
     /// Bytes of the cache's storage at most, free slots included.
     pub allocated_kv_bytes: usize,
 }
@@ -67,8 +69,7 @@ impl Certificate {
         let held = largest_set(cache);
         self.peak_held = self.peak_held.max(held);
         self.allocated_kv_bytes = self.allocated_kv_bytes.max(cache.bytes());
-        let slots = cache.sets().first().map_or(0, epikv_model::cache::SlotMap::capacity);
-        self.peak_kv_bytes = self.peak_kv_bytes.max(cache.bytes() / slots.max(1) * held);
+        self.peak_kv_bytes = self.peak_kv_bytes.max(bytes_a_token(cache) * held);
     }
 
     /// Notes the state after the eviction, which freed `n_evicted` slots of each set.
@@ -78,6 +79,7 @@ impl Certificate {
         let held = largest_set(cache);
         self.last_held = held;
         self.sum_held += held;
+        self.kv_byte_steps += bytes_a_token(cache) * held;
         self.n_steps += 1;
         if !reading {
             self.max_held = self.max_held.max(held);
@@ -95,6 +97,12 @@ impl Certificate {
             self.n_protected_lost += cache.sets().iter().map(|set| protected.n_missing(set, newest)).sum::<usize>();
         }
     }
+}
+
+/// Bytes of the keys and values of one token in all layers, originals included.
+fn bytes_a_token(cache: &RowCache) -> usize {
+    let slots = cache.sets().first().map_or(0, epikv_model::cache::SlotMap::capacity);
+    cache.bytes() / slots.max(1)
 }
 
 fn largest_set(cache: &RowCache) -> usize {

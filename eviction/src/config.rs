@@ -7,11 +7,12 @@ use epikv_schemas::EvictionRun;
 use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
-use crate::budget::Budget;
-use crate::error::Result;
+use crate::budget::{Budget, Match};
+use crate::error::{Error, Result};
 use crate::parse::NamedPolicy;
 use crate::registry::{FULL, POLICIES, find};
 use crate::score::Score;
+use crate::under_way::Recorded;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -32,6 +33,12 @@ pub struct Settings {
     pub seed: u64,
     /// Only the problems whose index leaves the first number when divided by the second: a shard of several.
     pub shard: Option<(usize, usize)>,
+    /// Runs of each policy that draws, each with draws of its own.
+    pub eviction_seeds: u32,
+    /// Which resident size the budget is.
+    pub matched: Match,
+    /// Signals to record while tokens are evicted, by name.
+    pub signals: Vec<String>,
     /// Whether problems that a budget cannot hold are left out instead of ending the run.
     pub skip_infeasible: bool,
     /// How problems become prompts.
@@ -58,6 +65,9 @@ impl Settings {
             samples: 1,
             seed: 0,
             shard: None,
+            eviction_seeds: 1,
+            matched: Match::Steady,
+            signals: Vec::new(),
             skip_infeasible: false,
             prompt: PromptOptions::default(),
             batch: 8,
@@ -67,12 +77,19 @@ impl Settings {
         }
     }
 
-    /// The policies without doubles, the one without eviction first.
-    pub(crate) fn ordered_policies(&self) -> Result<Vec<NamedPolicy>> {
+    /// The policies without doubles, the one without eviction first; one that draws, once for each seed.
+    ///
+    /// # Errors
+    /// If the table lacks the row without eviction.
+    pub fn ordered_policies(&self) -> Result<Vec<NamedPolicy>> {
         let mut all = vec![NamedPolicy::from(find(FULL)?)];
         for policy in &self.policies {
-            if all.iter().all(|other| other.name != policy.name) {
-                all.push(policy.clone());
+            let seeds = if policy.policy.draws() { self.eviction_seeds.max(1) } else { 1 };
+            for more in 0..seeds {
+                let policy = if more == 0 { policy.clone() } else { policy.with_seed(policy.policy.seed + more) };
+                if all.iter().all(|other| other.name != policy.name) {
+                    all.push(policy);
+                }
             }
         }
         Ok(all)
@@ -106,6 +123,19 @@ impl Settings {
         self.shard.is_none_or(|(own, of)| index % of.max(1) == own)
     }
 
+    /// The signals to record, in a model of so many layers.
+    pub(crate) fn recorded(&self, n_layers: usize) -> Result<Vec<Recorded>> {
+        let mut all = Vec::new();
+        for name in &self.signals {
+            let found = epikv_signals::find(name)?.all(n_layers)?;
+            if found.is_empty() {
+                return Err(Error::LateSignal { signal: name.clone() });
+            }
+            all.extend(found.into_iter().map(|(layer, signal)| Recorded::new(layer, signal)));
+        }
+        Ok(all)
+    }
+
     /// What determines the results and is the same for all of them, for the record. The policies, by name and
     /// composition, and the budgets are those of the rows, in order, so that it does not matter how they came there.
     pub fn provenance(&self, rows: &[EvictionRun]) -> Value {
@@ -117,6 +147,7 @@ impl Settings {
         json!({
             "policies": policies,
             "budgets": budgets,
+            "match": self.matched.to_string(),
             "max_new": self.max_new,
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -130,16 +161,20 @@ impl Settings {
 }
 
 /// Policies as they are typed, separated by commas; `all` is every row of the table, those that replay labels only
-/// `with_labels`.
+/// `with_labels`, and `all;part=value` every row that evicts with that part replaced.
 ///
 /// # Errors
 /// As [`NamedPolicy`]'s `from_str`.
 pub fn parse_policies<'t>(texts: impl IntoIterator<Item = &'t str>, with_labels: bool) -> Result<Vec<NamedPolicy>> {
     let mut all = Vec::new();
     for text in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
+        let rows = || POLICIES.iter().filter(|row| with_labels || row.policy.score != Score::Labels);
         if text == "all" {
-            let rows = POLICIES.iter().filter(|row| with_labels || row.policy.score != Score::Labels);
-            all.extend(rows.map(NamedPolicy::from));
+            all.extend(rows().map(NamedPolicy::from));
+        } else if let Some(parts) = text.strip_prefix("all;") {
+            for row in rows().filter(|row| row.policy.evicts()) {
+                all.push(format!("{};{parts}", row.name).parse()?);
+            }
         } else {
             all.push(text.parse()?);
         }
@@ -167,5 +202,8 @@ mod tests {
         let without = parse_policies(["all"], false).expect("rows");
         assert_eq!(without.len(), POLICIES.len() - 1);
         assert!(parse_policies(["all,h3o"], false).is_err());
+        let buffered = parse_policies(["all;trigger=buffer(8)"], true).expect("rows");
+        assert_eq!(buffered.len(), POLICIES.iter().filter(|row| row.policy.evicts()).count());
+        assert!(buffered.iter().all(|policy| policy.policy.trigger == crate::policy::Trigger::Buffer(8)));
     }
 }

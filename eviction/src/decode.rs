@@ -11,20 +11,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
 use epikv_model::sampler::{RandomStream, Sampling};
-use epikv_model::session::{Finish, FinishedRow, Ledger, RowSpec, Session, side_by_side};
+use epikv_model::session::{Finish, Ledger, RowSpec, Session, side_by_side};
 use epikv_model::taps::ProbePlan;
 use epikv_signals::Chunk;
 
 use crate::budget::Limits;
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
-use crate::evictor::Evictor;
-use crate::policy::{Policy, Trigger};
+use crate::policy::Policy;
 use crate::recorder::{Eviction, MOST_RECORDED, Recorder};
-use crate::scores::{Labels, Scores};
+use crate::scores::Labels;
+use crate::under_way::{Recorded, UnderWay};
 
 /// What is generated.
 #[derive(Debug, Clone)]
@@ -64,6 +63,19 @@ pub struct Decoded {
     pub certificate: Certificate,
     /// Where the time went.
     pub times: Times,
+    /// What was recorded of the generated tokens that were fed, in the order in which it was asked for.
+    pub signals: Vec<Series>,
+}
+
+/// A signal under eviction, from the first generated token on; null where undefined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: &'static str,
+    /// Its layer, where it has one.
+    pub layer: Option<usize>,
+    /// One value a generated token.
+    pub values: Vec<Option<f32>>,
 }
 
 /// Elapsed time of one generation. Of the forward passes it has its share, by tokens fed. Differs from run to run.
@@ -101,9 +113,23 @@ pub trait Watch: Sync {
     /// Ends the run.
     fn done(&self, job: usize, decoded: Decoded) -> Result<()>;
 
+    /// A pass of one session has ended, with so many tokens fed and all evictions after it made.
+    fn step(&self, n_fed: usize) {
+        let _ = n_fed;
+    }
+
     /// Whether evictions are told.
     fn wants_evictions(&self) -> bool {
         false
+    }
+
+    /// Signals that are recorded of each generation, in a model of so many layers.
+    ///
+    /// # Errors
+    /// If the model is too shallow for one.
+    fn wants_signals(&self, n_layers: usize) -> Result<Vec<Recorded>> {
+        let _ = n_layers;
+        Ok(Vec::new())
     }
 
     /// Some evictions of a generation, part after part in the order in which they were made.
@@ -158,7 +184,9 @@ pub fn decode_all(
             return Err(Error::OtherPrompt { n_prompt, limits_for: limits.n_prompt() });
         }
     }
-    let plan = if policy.evicts() { policy.score.plan(decoder.config().n_layers)? } else { ProbePlan::default() };
+    let n_layers = decoder.config().n_layers;
+    let plan = if policy.evicts() { policy.score.plan(n_layers)? } else { ProbePlan::default() };
+    let plan = watch.wants_signals(n_layers)?.iter().fold(plan, |plan, one| plan.union(&one.signal.plan()));
     let next = AtomicUsize::new(0);
     let ledgers = side_by_side(decoder, jobs.len(), || {
         let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() };
@@ -178,17 +206,6 @@ struct Worker<'a> {
     under_way: BTreeMap<usize, UnderWay>,
 }
 
-/// What a generation has beside its row in the session.
-struct UnderWay {
-    evictor: Evictor,
-    certificate: Certificate,
-    n_prompt: usize,
-    /// Slots to go on with once the prompt has been read; taken then.
-    slots: Option<usize>,
-    recorder: Option<Recorder>,
-    times: Times,
-}
-
 impl Worker<'_> {
     fn run(mut self, rows: usize, watch: &dyn Watch) -> Result<Ledger> {
         let mut session = Session::new(self.decoder);
@@ -196,7 +213,7 @@ impl Worker<'_> {
             while session.len() < rows {
                 let key = self.next.fetch_add(1, Ordering::Relaxed);
                 let Some((limits, generation)) = self.jobs.get(key) else { break };
-                self.add(&mut session, key, *limits, generation, watch.wants_evictions())?;
+                self.add(&mut session, key, *limits, generation, watch)?;
             }
             if session.is_empty() {
                 return Ok(session.ledger());
@@ -216,6 +233,7 @@ impl Worker<'_> {
                 }
                 first += n;
             }
+            watch.step(n_fed);
             for row in session.take_finished() {
                 if let Some(mut work) = self.under_way.remove(&row.key) {
                     if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(1)) {
@@ -233,98 +251,21 @@ impl Worker<'_> {
         key: usize,
         limits: Limits,
         generation: &Generation<'_>,
-        record: bool,
+        watch: &dyn Watch,
     ) -> Result<()> {
-        let policy = self.policy;
-        let n_prompt = generation.prompt.len();
-        let longest = n_prompt.saturating_add(generation.max_new);
-        let slots = match policy.trigger {
-            Trigger::Never => None,
-            // What is generated after the one eviction stays, so storage grows from there.
-            Trigger::Prefill => Some(limits.tokens().saturating_add(1)),
-            trigger => Some(limits.tokens().saturating_add(trigger.slack() + 1).min(longest)),
-        };
-        let capacity = match slots {
-            Some(slots) if policy.trigger != Trigger::Prefill => Capacity::Fixed(slots.max(n_prompt)),
-            _ => Capacity::Growing,
-        };
+        let (cache, mut work) = UnderWay::start(self.decoder, self.policy, limits, generation)?;
+        work.recorder = watch.wants_evictions().then(Recorder::default);
+        work.signals = watch.wants_signals(self.decoder.config().n_layers)?;
         session.add(RowSpec {
             key,
             context: generation.prompt.to_vec(),
-            cache: self.decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation())?,
+            cache,
             max_new: generation.max_new,
             stop_ids: generation.stop_ids.to_vec(),
             sampling: generation.sampling,
             draft: [].into(),
         })?;
-        let n_layers = self.decoder.config().n_layers;
-        let scores = Scores::new(policy.score, n_layers, generation.stream, generation.labels.as_ref())?;
-        let budget = policy.evicts().then(|| limits.tokens());
-        self.under_way.insert(
-            key,
-            UnderWay {
-                evictor: Evictor::new(policy, limits, scores),
-                certificate: Certificate::new(budget, policy.trigger.slack()),
-                n_prompt,
-                slots,
-                recorder: record.then(Recorder::default),
-                times: Times::default(),
-            },
-        );
+        self.under_way.insert(key, work);
         Ok(())
-    }
-}
-
-impl UnderWay {
-    /// Scores the tokens of a step, evicts, and notes what is held.
-    fn after_step(
-        &mut self,
-        decoder: &Decoder,
-        cache: &mut RowCache,
-        chunk: &Chunk<'_>,
-        share: Duration,
-    ) -> Result<()> {
-        let n_fed = cache.last().map_or(0, |pos| pos.0 as usize + 1);
-        let (prompt, reading) = (n_fed <= self.n_prompt, n_fed < self.n_prompt);
-        if prompt {
-            self.times.prefill += share;
-        } else {
-            self.times.decode += share;
-        }
-        self.certificate.before_eviction(cache);
-        let started = Instant::now();
-        self.evictor.push(chunk, cache, prompt)?;
-        let scored = Instant::now();
-        let cut = if reading { None } else { self.evictor.select(cache)? };
-        let selected = Instant::now();
-        if let Some(cut) = &cut {
-            self.evictor.apply(cut, cache);
-        }
-        if !reading
-            && let Some(slots) = self.slots.take().map(|slots| slots.max(cache.len(0)))
-            && cache.sets()[0].capacity() > slots
-        {
-            cache.compact(slots)?;
-        }
-        decoder.renumber(cache)?;
-        self.times.score += scored - started;
-        self.times.select += selected - scored;
-        self.times.moves += selected.elapsed();
-        if let (Some(recorder), Some(cut)) = (&mut self.recorder, &cut) {
-            recorder.note(cut, cache);
-        }
-        let n_evicted = cut.map_or(0, |cut| cut.n);
-        self.certificate.after_eviction(cache, self.evictor.protected(), n_evicted, reading);
-        Ok(())
-    }
-
-    fn finish(self, row: FinishedRow) -> Decoded {
-        Decoded {
-            generated: row.generated,
-            margins: row.margins,
-            finish: row.finish,
-            certificate: self.certificate,
-            times: self.times,
-        }
     }
 }

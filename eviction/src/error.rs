@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Match};
 use crate::nearest::nearest;
+use crate::policy::Trigger;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -75,6 +76,16 @@ pub enum Error {
         /// Smallest budget with room for them.
         smallest: usize,
     },
+    /// A trigger that holds more between evictions than the matched size allows.
+    #[error("trigger {trigger}: expected to hold at most {budget} tokens ({matched}), got more between its evictions")]
+    Unmatched {
+        /// Tokens a layer.
+        budget: usize,
+        /// What waits too long.
+        trigger: Trigger,
+        /// Which size the budget is.
+        matched: Match,
+    },
     /// Problems for which a budget has no room for what a policy protects.
     #[error(
         "budget {budget} is too small for {n_infeasible} of {n_problems} problems under {policy}, first {problem}; \
@@ -119,6 +130,20 @@ pub enum Error {
         expected: u32,
         /// That of the labels.
         got: String,
+    },
+    /// A signal that is known at the end of a sequence only.
+    #[error("signal {signal}: expected one that is known when its token is fed, got one that is known later")]
+    LateSignal {
+        /// The signal.
+        signal: String,
+    },
+    /// A score from outside that does not fit the cache.
+    #[error("score: expected one number a token of each kept set, {expected:?} tokens, got {got:?} numbers")]
+    OwnShape {
+        /// Tokens that each kept set holds.
+        expected: Vec<usize>,
+        /// Numbers that came.
+        got: Vec<usize>,
     },
     /// A generation that the folder already has, made from something else.
     #[error(
@@ -202,6 +227,7 @@ impl Error {
             Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))
             }
+            Self::Unmatched { .. } => Some("--match steady counts the tokens after an eviction only".to_owned()),
             Self::UnknownLength { .. } => {
                 Some("run the policy `full` too, or give the budget as a number or prompt+N".to_owned())
             }

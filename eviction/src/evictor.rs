@@ -90,7 +90,7 @@ impl Evictor {
             Scores::Live(sums) => {
                 (0..cache.sets().len()).map(|set| self.protected.loss(&cache.sets()[set], sums.of(set), over)).collect()
             }
-            Scores::Keys(score) => {
+            Scores::Cache(score) => {
                 let all = score.of(cache)?;
                 cache.sets().iter().zip(&all).map(|(set, scores)| self.protected.loss(set, scores, over)).collect()
             }

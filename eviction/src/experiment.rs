@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use epikv_model::Model;
+use epikv_model::cache::Capacity;
 use epikv_model::session::Ledger;
 use epikv_schemas::{EvictionRun, EvictionTiming, Record};
 use epikv_tasks::problem::Problem;
@@ -20,6 +21,7 @@ use crate::parse::NamedPolicy;
 use crate::recorder::Eviction;
 use crate::rows::{Cell, Writer};
 use crate::score::Score;
+use crate::under_way::{Recorded, fresh_cache};
 
 /// How far the experiment is.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +54,8 @@ pub(crate) struct Prepared<'p> {
     pub(crate) refused: Option<String>,
     /// The tokens generated without eviction, by sample.
     full: BTreeMap<u32, Vec<u32>>,
+    /// The cells of these generations, by sample.
+    full_cells: BTreeMap<u32, String>,
 }
 
 /// Runs the experiment; `cells` keeps what is finished, so that it need not be done again.
@@ -71,10 +75,13 @@ pub fn evict(
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
     for policy in &policies {
         policy.policy.score.plan(model.decoder.config().n_layers)?;
+        let stream = settings.stream("", 0);
+        fresh_cache(&model.decoder, &policy.policy, Capacity::Fixed(1), stream)?;
         if policy.policy.score == Score::Labels && labels.is_none_or(LabelSet::is_empty) {
             return Err(Error::NoLabels { policy: policy.name.clone() });
         }
     }
+    settings.recorded(model.decoder.config().n_layers)?;
     let mut prepared = prepare(model, problems, settings)?;
     let identity = model.provenance()?;
     let mut experiment = Experiment { model, identity, settings, labels, cells, progress, runs: Runs::default() };
@@ -95,7 +102,9 @@ pub fn evict(
         let generated = experiment.run(&prepared, policy, None, &BTreeMap::new())?;
         if policy.name == crate::registry::FULL {
             for ((place, sample), tokens) in generated {
+                let cell = experiment.cell(&prepared[place], policy, None, sample)?.hash;
                 prepared[place].full.insert(sample, tokens);
+                prepared[place].full_cells.insert(sample, cell);
             }
         }
     }
@@ -121,7 +130,7 @@ fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> R
         let n = prompt.ids.len();
         let refused = (n == 0 || n >= max_positions)
             .then(|| format!("{}: a prompt of {n} tokens, the model's context is {max_positions}", problem.id));
-        Ok(Prepared { problem, prompt, refused, full: BTreeMap::new() })
+        Ok(Prepared { problem, prompt, refused, full: BTreeMap::new(), full_cells: BTreeMap::new() })
     };
     problems.iter().enumerate().filter(|(index, _)| settings.is_of_shard(*index)).map(one).collect()
 }
@@ -159,7 +168,7 @@ impl Experiment<'_> {
             let item = &prepared[place];
             let mut holds = true;
             for policy in policies.iter().filter(|_| item.can_run(budget, sample)) {
-                match budget.limits(item.lengths(sample), policy.policy.protect) {
+                match budget.limits_of(item.lengths(sample), &policy.policy, self.settings.matched) {
                     Ok(_) => {}
                     Err(Error::Infeasible { smallest, .. }) => {
                         holds = false;
@@ -269,7 +278,8 @@ impl Experiment<'_> {
     /// What is to be run, with the hash of everything that determines what comes of it.
     fn cell(&self, item: &Prepared<'_>, policy: &NamedPolicy, budget: Option<Budget>, sample: u32) -> Result<Cell> {
         let can_run = |budget: &Budget| item.can_run(*budget, sample);
-        let tokens = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
+        let asked = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
+        let tokens = asked.and_then(|tokens| self.settings.matched.after_eviction(tokens, policy.policy.trigger));
         let labels = (policy.policy.score == Score::Labels)
             .then(|| self.labels.and_then(|l| l.of_problem(&item.problem.id, &item.prompt.ids).ok().flatten()))
             .flatten();
@@ -315,6 +325,11 @@ impl Watch for Keeper<'_> {
         let (place, cell) = &self.cells[job];
         let item = &self.prepared[*place];
         let (run, failure) = self.writer.row(item, cell, Some(&decoded))?;
+        if let Some(store) = self.store.filter(|store| store.records_signals()) {
+            let full = item.full_cells.get(&cell.sample).map(|full| store.signals_of(full)).transpose()?;
+            let same = run.first_difference;
+            store.signals(&cell.hash, &self.writer.signals(item, cell, &decoded, full.as_deref(), same)?)?;
+        }
         let finished = Finished { run, timing: Some(self.writer.timing(item, cell, &decoded)) };
         if let Some(store) = self.store {
             store.keep(&finished)?;
@@ -324,6 +339,11 @@ impl Watch for Keeper<'_> {
         fresh.push(((*place, cell.sample), finished, failure));
         (self.progress)(Progress::Done);
         Ok(())
+    }
+
+    fn wants_signals(&self, n_layers: usize) -> Result<Vec<Recorded>> {
+        let wanted = self.store.is_some_and(Cells::records_signals);
+        if wanted { self.writer.settings.recorded(n_layers) } else { Ok(Vec::new()) }
     }
 
     fn wants_evictions(&self) -> bool {

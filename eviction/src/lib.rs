@@ -1,7 +1,7 @@
 //! Which policy keeps the answer right at a budget?
 //!
 //! A [`Policy`] is a composition of small parts (what scores, what is protected, how the kept tokens are selected, when,
-//! for whom, at which positions), a row of [`POLICIES`] names one, and [`NamedPolicy`] reads one as it is typed. [`Budget`]
+//! for whom, at which positions, in which numbers), a row of [`POLICIES`] names one, and [`NamedPolicy`] reads one as it is typed. [`Budget`]
 //! is what a user asks for and [`Limits`] what it means for one prompt, checked before anything is decoded. [`decode_all`]
 //! generates under a policy, evicting from the caches after each step, and gives a [`Certificate`] of what was really
 //! held. [`evict`] is the experiment: problems under policies and budgets, graded, with [`Summary`] and [`report`].
@@ -36,13 +36,16 @@ mod cells;
 mod certificate;
 mod comparison;
 mod config;
+mod cost;
 mod decode;
+mod drift;
 mod error;
 mod evictor;
 mod experiment;
 mod labels;
 mod nearest;
 mod outcome;
+mod own_score;
 #[cfg(test)]
 mod parity;
 #[cfg(test)]
@@ -51,27 +54,36 @@ mod parse;
 mod policy;
 mod recorder;
 mod registry;
+pub mod replay;
 pub mod report;
 mod rows;
 mod score;
 mod scores;
 mod select;
 mod summary;
+mod under_way;
+mod variance;
 
-pub use budget::{Budget, Lengths, Limits};
-pub use cells::{Cells, Finished};
+pub use budget::{Budget, Lengths, Limits, Match};
+pub use cells::{Cells, Finished, Records};
 pub use certificate::Certificate;
-pub use comparison::Paired;
+pub use comparison::{Heterogeneity, Paired, Stratum};
 pub use config::{Settings, parse_policies};
-pub use decode::{Decoded, Generation, Times, Watch, decode, decode_all};
+pub use cost::Cost;
+pub use decode::{Decoded, Generation, Series, Times, Watch, decode, decode_all};
+pub use drift::Drift;
 pub use error::{Error, Result};
 pub use experiment::{Progress, Runs, evict};
 pub use labels::LabelSet;
+pub use nearest::nearest;
 pub use outcome::Outcome;
+pub use own_score::{OwnKind, OwnScore};
 pub use parse::{NamedPolicy, PARTS};
-pub use policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
+pub use policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
 pub use recorder::Eviction;
-pub use registry::{FULL, POLICIES, PolicyRow, RANDOM, find};
+pub use registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
 pub use score::{Bands, Score};
 pub use scores::Labels;
 pub use summary::{Comparisons, Group, Summary, Time};
+pub use under_way::Recorded;
+pub use variance::Components;

@@ -5,7 +5,7 @@ const MOST_WRONG: f64 = 0.4;
 
 /// The known name that is nearest to what was typed, by insertions, deletions, replacements and swaps of neighbours,
 /// letters of either case alike; `None` where none is near.
-pub(crate) fn nearest<'k>(given: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(given: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let given = given.to_lowercase();
     let far = |name: &&str| strsim::osa_distance(&given, name);
     let best = known.min_by_key(far)?;

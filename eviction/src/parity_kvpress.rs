@@ -28,6 +28,7 @@ fn policy_of(press: &str) -> NamedPolicy {
     let parts = match press {
         "knorm" => "k-norm;protect=nothing;trigger=prefill",
         "keydiff" => "key-diff;protect=nothing;trigger=prefill",
+        "tova" => "tova;protect=recency(1);trigger=prefill",
         "streaming_llm" => "streaming-llm;position=logical;trigger=prefill",
         "rerotate_knorm" => "k-norm;protect=nothing;trigger=prefill;position=compacted",
         "rerotate_streaming" => "streaming-llm;trigger=prefill",
@@ -99,7 +100,7 @@ fn prompts_are_cut_as_kvpress_cuts_them() {
     config.max_positions = config.max_positions.max(512);
     let decoder = Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit");
     let (prompt, runs) = (ids(&reference["prompt"]), reference["runs"].as_array().expect("runs"));
-    assert_eq!(runs.len(), 10);
+    assert_eq!(runs.len(), 12);
     for run in runs {
         check(&decoder, &prompt, run);
     }

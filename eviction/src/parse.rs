@@ -10,8 +10,8 @@ use std::str::FromStr;
 use epikv_model::cache::Scope;
 
 use crate::error::{Error, Result};
-use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
-use crate::registry::{PolicyRow, find};
+use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::registry::{POLICIES, PolicyRow, find};
 
 /// A policy under the name that tables and files give it.
 #[derive(Debug, Clone)]
@@ -28,17 +28,19 @@ pub struct NamedPolicy {
 pub static PARTS: &[(&str, &str)] = &[
     (
         "score",
-        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), labels",
+        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), tova, labels",
     ),
     ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
     ("select", "top-k"),
     ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill"),
     ("scope", "global, per-layer, per-head"),
     ("position", "logical, rewound, compacted"),
+    ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
+    ("seed", "0 or another number, for policies that draw"),
 ];
 
 /// The names alone.
-const PART_NAMES: &[&str] = &["score", "protect", "select", "trigger", "scope", "position"];
+const PART_NAMES: &[&str] = &["score", "protect", "select", "trigger", "scope", "position", "cache", "seed"];
 
 impl From<&'static PolicyRow> for NamedPolicy {
     fn from(row: &'static PolicyRow) -> Self {
@@ -71,6 +73,8 @@ impl FromStr for NamedPolicy {
                 "trigger" => policy.trigger = value.parse()?,
                 "scope" => policy.scope = scope(value)?,
                 "position" => policy.position = value.parse()?,
+                "cache" => policy.cache = value.parse()?,
+                "seed" => policy.seed = value.parse().map_err(|_| wrong("seed", value))?,
                 _ => {
                     return Err(Error::UnknownPart {
                         policy: text.to_owned(),
@@ -84,11 +88,46 @@ impl FromStr for NamedPolicy {
             }
             given.push(name);
         }
-        // Only what differs is named, so that one policy has one name.
-        let (own, base) = (policy.to_string(), row.policy.to_string());
-        let changed = own.split(';').zip(base.split(';')).filter(|(own, base)| own != base).map(|(own, _)| own);
-        let name = std::iter::once(row.name).chain(changed).collect::<Vec<_>>().join(";");
-        Ok(Self { name, row, policy })
+        Ok(Self::of(policy, row))
+    }
+}
+
+impl NamedPolicy {
+    /// The name of a composition: a row, and the parts that differ from it, so that one policy has one name.
+    ///
+    /// The row is that of the same score with the fewest other parts; among equals `typed`, then the first.
+    pub fn of(policy: Policy, typed: &'static PolicyRow) -> Self {
+        let own = policy.to_string();
+        let changed = |row: &PolicyRow| -> Vec<String> {
+            let base = row.policy.to_string();
+            own.split(';')
+                .zip(base.split(';'))
+                .filter(|(own, base)| own != base)
+                .map(|(own, _)| own.to_owned())
+                .collect()
+        };
+        let all = std::iter::once(typed).chain(POLICIES);
+        let rows = all.min_by_key(|row| (row.policy.score != policy.score, changed(row).len()));
+        let row = rows.unwrap_or(typed);
+        let name = std::iter::once(row.name.to_owned()).chain(changed(row)).collect::<Vec<_>>().join(";");
+        Self { name, row, policy }
+    }
+
+    /// The policy with a score in the place of its own and everything else held: one of a controlled experiment.
+    ///
+    /// `held` is `part=value;part=value` over what all policies share.
+    ///
+    /// # Errors
+    /// As `from_str`.
+    pub fn swapped(score: &str, held: &str) -> Result<Self> {
+        let held = if held.is_empty() { String::new() } else { format!(";{held}") };
+        format!("window;score={}{held}", score.trim()).parse()
+    }
+
+    /// The same policy with other draws.
+    #[must_use]
+    pub fn with_seed(&self, seed: u32) -> Self {
+        Self::of(Policy { seed, ..self.policy }, self.row)
     }
 }
 
@@ -182,10 +221,23 @@ impl FromStr for PositionMode {
     }
 }
 
+impl FromStr for CacheNumbers {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let jitter = || number(text, "jitter").filter(|n| (1..=1 << 20).contains(n)).map(|n| Self::Jitter(n as u32));
+        match text {
+            "f32" => Ok(Self::F32),
+            "bf16" => Ok(Self::Bf16),
+            "f16" => Ok(Self::F16),
+            _ => jitter().ok_or_else(|| wrong("cache", text)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::POLICIES;
 
     fn parse(text: &str) -> Result<NamedPolicy> {
         text.parse()
@@ -203,6 +255,24 @@ mod tests {
         assert_eq!(named.policy.protect, Protect { prompt: false, sinks: 4, recency: Recency::Tokens(24) });
         assert_eq!(parse(&named.name).expect("its own name").policy, named.policy);
         assert_eq!(parse("h2o;scope=per-head;trigger=every(1)").expect("nothing new").name, "h2o");
+    }
+
+    #[test]
+    fn one_policy_has_one_name() {
+        for (typed, name) in [
+            ("window;score=epikv", "epikv"),
+            ("window;score=epikv;trigger=buffer(4)", "epikv;trigger=buffer(4)"),
+            ("epikv;score=recency", "window"),
+            ("window;trigger=never", "full"),
+            ("full;cache=jitter(16);seed=3", "full-jitter;seed=3"),
+            ("window;score=h2o", "h2o;scope=global"),
+            ("random;seed=0", "random"),
+        ] {
+            assert_eq!(parse(typed).expect(typed).name, name, "{typed}");
+            assert_eq!(parse(name).expect(name).policy, parse(typed).expect(typed).policy, "{typed}");
+        }
+        assert_eq!(NamedPolicy::swapped("kv-key", "trigger=every(8)").expect("parts").name, "kv-key;trigger=every(8)");
+        assert_eq!(parse("random").expect("a row").with_seed(4).name, "random;seed=4");
     }
 
     #[test]
@@ -249,6 +319,9 @@ mod tests {
             "h2o;select=best",
             "h2o;position=absolute",
             "h2o;score=h3o",
+            "h2o;cache=f64",
+            "h2o;cache=jitter(0)",
+            "h2o;seed=-1",
         ] {
             let error = parse(text).expect_err(text);
             assert!(matches!(error, Error::PartValue { .. }) && error.hint().is_some(), "{text}");

@@ -1,8 +1,9 @@
-//! A policy: six small parts. Swapping one and keeping the others is the controlled experiment.
+//! A policy: a few small parts. Swapping one and keeping the others is the controlled experiment.
 
 use std::fmt;
 
-use epikv_model::cache::{Rotation, Scope};
+use epikv_model::cache::{Precision, Rotation, Scope};
+use epikv_model::sampler::RandomStream;
 
 use crate::score::Score;
 
@@ -66,6 +67,20 @@ pub enum PositionMode {
     Compacted,
 }
 
+/// In which numbers keys and values are kept. Storage is f32 and is counted so: this says what is lost, not what is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CacheNumbers {
+    /// As they are computed.
+    F32,
+    /// Rounded to `bfloat16`.
+    Bf16,
+    /// Rounded to `float16`.
+    F16,
+    /// Moved by up to so many units in the last place: numerical noise and nothing else.
+    Jitter(u32),
+}
+
 /// A composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -81,12 +96,37 @@ pub struct Policy {
     pub scope: Scope,
     /// Where new tokens stand.
     pub position: PositionMode,
+    /// In which numbers keys and values are kept.
+    pub cache: CacheNumbers,
+    /// Which draws, for a policy that draws: another seed is another run of the same policy.
+    pub seed: u32,
 }
 
 impl Policy {
     /// Whether it ever evicts; one that does not has no budget.
     pub fn evicts(&self) -> bool {
         self.trigger != Trigger::Never
+    }
+
+    /// Whether it draws random numbers, so that another seed gives another run.
+    pub fn draws(&self) -> bool {
+        (self.evicts() && self.score == Score::Random) || matches!(self.cache, CacheNumbers::Jitter(_))
+    }
+
+    /// The keys of the numbers that it draws, from those of a generation.
+    pub(crate) fn stream(&self, of: RandomStream) -> RandomStream {
+        RandomStream { seed: of.seed ^ u64::from(self.seed).rotate_left(40), ..of }
+    }
+}
+
+impl CacheNumbers {
+    pub(crate) fn precision(self, stream: RandomStream) -> Precision {
+        match self {
+            Self::F32 => Precision::F32,
+            Self::Bf16 => Precision::Bf16,
+            Self::F16 => Precision::F16,
+            Self::Jitter(ulps) => Precision::Jitter { ulps, seed: stream.uniform(usize::from(u16::MAX)).to_bits() },
+        }
     }
 }
 
@@ -168,6 +208,17 @@ impl fmt::Display for PositionMode {
     }
 }
 
+impl fmt::Display for CacheNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::F32 => f.write_str("f32"),
+            Self::Bf16 => f.write_str("bf16"),
+            Self::F16 => f.write_str("f16"),
+            Self::Jitter(ulps) => write!(f, "jitter({ulps})"),
+        }
+    }
+}
+
 /// Name of a scope on the command line.
 pub(crate) fn scope_name(scope: Scope) -> &'static str {
     match scope {
@@ -180,8 +231,9 @@ pub(crate) fn scope_name(scope: Scope) -> &'static str {
 impl fmt::Display for Policy {
     /// The parts as the command line writes them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { score, protect, select, trigger, position, .. } = self;
+        let Self { score, protect, select, trigger, position, cache, seed, .. } = self;
         let scope = scope_name(self.scope);
-        write!(f, "score={score};protect={protect};select={select};trigger={trigger};scope={scope};position={position}")
+        write!(f, "score={score};protect={protect};select={select};trigger={trigger};scope={scope};")?;
+        write!(f, "position={position};cache={cache};seed={seed}")
     }
 }

@@ -4,7 +4,7 @@ use epikv_model::cache::Scope;
 use epikv_signals::{AttentionRows, KeyScore};
 
 use crate::error::{Error, Result};
-use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
 use crate::score::{Bands, Score};
 
 /// A row of the table.
@@ -24,13 +24,15 @@ pub struct PolicyRow {
 const USUAL: Protect = Protect { prompt: true, sinks: 0, recency: Recency::Budget };
 
 /// What rows share, so that they differ only in what is special to them: equal protection, one kept set, logical positions.
-const COMMON: Policy = Policy {
+pub const COMMON: Policy = Policy {
     score: Score::Recency,
     protect: USUAL,
     select: Select::TopK,
     trigger: Trigger::Each,
     scope: Scope::Global,
     position: PositionMode::Logical,
+    cache: CacheNumbers::F32,
+    seed: 0,
 };
 
 /// Name of the row that every other is compared with.
@@ -46,6 +48,12 @@ pub static POLICIES: &[PolicyRow] = &[
         doc: "Keeps everything: what every other row is compared with",
         source: "baseline",
         policy: Policy { trigger: Trigger::Never, ..COMMON },
+    },
+    PolicyRow {
+        name: "full-jitter",
+        doc: "Keeps everything, with keys and values moved by up to 16 units in the last place: equal policies differ so much",
+        source: "baseline; the noise that another kernel or another order of sums makes in f32",
+        policy: Policy { trigger: Trigger::Never, cache: CacheNumbers::Jitter(16), ..COMMON },
     },
     PolicyRow {
         name: "window",
@@ -83,6 +91,13 @@ pub static POLICIES: &[PolicyRow] = &[
         source: "H2O (arXiv 2306.14048). Differs from the published code in: the prompt is protected, query heads of a \
                  group share a kept set by their mean, sums are f32, recency is min(128, K/4) and not K/2",
         policy: Policy { score: Score::H2o(AttentionRows::All), scope: Scope::PerHead, ..COMMON },
+    },
+    PolicyRow {
+        name: "tova",
+        doc: "Keeps what the newest token looks at most, for each layer",
+        source: "TOVA (arXiv 2401.06104), score as kvpress `TOVAPress`: the mean over heads. Differs from there in: prompt and \
+                 recent tokens are protected, not the newest alone",
+        policy: Policy { score: Score::H2o(AttentionRows::Newest), scope: Scope::PerLayer, ..COMMON },
     },
     PolicyRow {
         name: "kv-key",
@@ -143,7 +158,11 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_known_ones() {
         let error = find("h3o").expect_err("no such row");
-        assert!(error.to_string().starts_with("unknown policy \"h3o\": expected one of full, window, streaming-llm"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("unknown policy \"h3o\": expected one of full, full-jitter, window, streaming-llm")
+        );
         assert!(error.hint().is_some());
     }
 
@@ -151,7 +170,7 @@ mod tests {
     fn a_row_can_be_written_out() {
         assert_eq!(
             find("random").expect("a row").policy.to_string(),
-            "score=random;protect=prompt+recency;select=top-k;trigger=each;scope=global;position=logical"
+            "score=random;protect=prompt+recency;select=top-k;trigger=each;scope=global;position=logical;cache=f32;seed=0"
         );
         assert!(find("full").expect("a row").policy.to_string().contains("trigger=never"));
         let sinks = find("streaming-llm-absolute").expect("a row").policy.to_string();

@@ -1,8 +1,10 @@
 //! From a generation to its rows in the record files.
 
+use std::collections::BTreeMap;
+
 use epikv_model::Model;
 use epikv_model::session::Finish;
-use epikv_schemas::{EvictionRun, EvictionStep, EvictionTiming};
+use epikv_schemas::{EvictionRun, EvictionSignal, EvictionStep, EvictionTiming};
 use epikv_tasks::trace::{Generation, Sampling, build_trace};
 
 use crate::budget::Budget;
@@ -79,7 +81,8 @@ impl Writer<'_> {
             dataset: item.problem.dataset.clone(),
             composition: self.policy.policy.to_string(),
             layers: layers.map(|[a, b]| format!("{a}+{b}")),
-            needs_attention: self.policy.policy.evicts() && self.policy.policy.score.needs_attention(),
+            needs_attention: self.policy.policy.evicts()
+                && self.policy.policy.score.needs_attention(self.model.decoder.config().n_layers),
             budget_tokens: cell.tokens.map(|tokens| column("budget_tokens", tokens)).transpose()?,
             outcome: graded.outcome.name().to_owned(),
             correct: graded.outcome.correct(),
@@ -99,6 +102,7 @@ impl Writer<'_> {
             held_peak: size(|c| c.peak_held, "held_peak")?,
             peak_kv_bytes: bytes(|c| c.peak_kv_bytes),
             allocated_kv_bytes: bytes(|c| c.allocated_kv_bytes),
+            kv_byte_steps: bytes(|c| c.kv_byte_steps),
             n_evictions: size(|c| c.n_evictions, "n_evictions")?,
             n_evicted: size(|c| c.n_evicted, "n_evicted")?,
             certificate: certificate.as_ref().map(crate::certificate::Certificate::holds),
@@ -149,6 +153,44 @@ impl Writer<'_> {
             })
         };
         evictions.iter().map(row).collect()
+    }
+
+    /// The rows of the signals of a cell, beside those without eviction as long as the tokens are the same: up to the
+    /// generated token `differs`, or to the end.
+    pub(crate) fn signals(
+        &self,
+        item: &Prepared<'_>,
+        cell: &Cell,
+        decoded: &Decoded,
+        full: Option<&[EvictionSignal]>,
+        differs: Option<i32>,
+    ) -> Result<Vec<EvictionSignal>> {
+        let key = |row: &EvictionSignal| (row.signal.clone(), row.layer, row.pos);
+        let full: BTreeMap<_, _> = full.unwrap_or_default().iter().map(|row| (key(row), row.value)).collect();
+        let first = column("n_prompt", item.prompt.ids.len())?;
+        let mut rows = Vec::new();
+        for series in &decoded.signals {
+            let layer = series.layer.map(|layer| column("layer", layer)).transpose()?;
+            for (at, &value) in series.values.iter().enumerate() {
+                let at = column("pos", at)?;
+                let mut row = EvictionSignal {
+                    problem_id: item.problem.id.clone(),
+                    policy: self.policy.name.clone(),
+                    budget: cell.budget.map(|budget| budget.to_string()),
+                    sample: sample(cell)?,
+                    signal: series.name.to_owned(),
+                    layer,
+                    pos: first + at,
+                    value,
+                    full_value: None,
+                };
+                if differs.is_none_or(|differs| at < differs) {
+                    row.full_value = full.get(&key(&row)).copied().flatten();
+                }
+                rows.push(row);
+            }
+        }
+        Ok(rows)
     }
 
     /// Grades a generation as a trace is graded.

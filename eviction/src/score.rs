@@ -10,6 +10,7 @@
 //! | `labels` | share of the windows over `p` that flipped the answer; 1 where there is no label | frozen |
 //! | `k-norm`, `key-diff` | [`KeyScore`]: minus the key's length, or its cosine with the mean direction | live |
 //! | `h2o` | [`AttentionSum`]: attention received since the start, `h2o(decode)` since the prompt's end | live |
+//! | `tova` | [`AttentionSum`]: attention received from the newest token | live |
 //!
 //! A frozen score is given once, when the token is fed. Signals score generated tokens only: a prompt token that is not
 //! protected, and a token at which a signal is undefined, counts as lowest.
@@ -23,6 +24,7 @@ use epikv_model::taps::ProbePlan;
 use epikv_signals::{AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, Signal};
 
 use crate::error::{Error, Result};
+use crate::own_score::{OwnKind, OwnScore};
 
 /// Keeps the numbers of this score apart from those that choose tokens, which have the same keys.
 const STREAM: u64 = 0x0065_7669_6374_696f;
@@ -41,10 +43,12 @@ pub enum Score {
     KvKey,
     /// By the keys held.
     Keys(KeyScore),
-    /// Accumulated attention.
+    /// Attention received.
     H2o(AttentionRows),
     /// Labels of an earlier `epikv label`, replayed.
     Labels,
+    /// One from outside this crate.
+    Own(&'static OwnScore),
 }
 
 /// How the difference of two layers is made.
@@ -82,7 +86,11 @@ impl Score {
             Self::Recency | Self::Random | Self::Labels | Self::Keys(_) => ProbePlan::default(),
             Self::Epikv(bands) => bands.signal(n_layers)?.plan(),
             Self::KvKey => KvKey::new(n_layers)?.plan(),
-            Self::H2o(_) => AttentionSum::plan(n_layers),
+            Self::H2o(rows) => AttentionSum::plan(rows, n_layers),
+            Self::Own(own) => match own.kind {
+                OwnKind::Signal(build) => build(n_layers)?.plan(),
+                OwnKind::Cache(_) => ProbePlan::default(),
+            },
         })
     }
 
@@ -97,9 +105,9 @@ impl Score {
         }
     }
 
-    /// Whether it is a function of attention weights.
-    pub fn needs_attention(self) -> bool {
-        matches!(self, Self::H2o(_))
+    /// Whether it is a function of attention weights, in a model of so many layers.
+    pub fn needs_attention(self, n_layers: usize) -> bool {
+        self.plan(n_layers).is_ok_and(|plan| plan.needs_attention())
     }
 
     /// The signal that gives it, where one does.
@@ -107,6 +115,7 @@ impl Score {
         Ok(match self {
             Self::Epikv(bands) => Some(Box::new(bands.signal(n_layers)?)),
             Self::KvKey => Some(Box::new(KvKey::new(n_layers)?)),
+            Self::Own(OwnScore { kind: OwnKind::Signal(build), .. }) => Some(build(n_layers)?),
             _ => None,
         })
     }
@@ -128,7 +137,9 @@ impl fmt::Display for Score {
             Self::Keys(KeyScore::Difference) => f.write_str("key-diff"),
             Self::H2o(AttentionRows::All) => f.write_str("h2o"),
             Self::H2o(AttentionRows::Decode) => f.write_str("h2o(decode)"),
+            Self::H2o(AttentionRows::Newest) => f.write_str("tova"),
             Self::Labels => f.write_str("labels"),
+            Self::Own(own) => f.write_str(own.name),
             Self::Epikv(bands) => {
                 f.write_str(if bands.raw { "epikv-raw" } else { "epikv" })?;
                 let layers = bands.layers.map(|[a, b]| format!("{a}+{b}"));
@@ -142,7 +153,7 @@ impl fmt::Display for Score {
 
 /// What a score may be on the command line.
 const FORMS: &str =
-    "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode) or labels";
+    "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), tova or labels";
 
 impl FromStr for Score {
     type Err = Error;
@@ -161,6 +172,7 @@ impl FromStr for Score {
             ("key-diff", None) => Ok(Self::Keys(KeyScore::Difference)),
             ("labels", None) => Ok(Self::Labels),
             ("h2o", None) => Ok(Self::H2o(AttentionRows::All)),
+            ("tova", None) => Ok(Self::H2o(AttentionRows::Newest)),
             ("h2o", Some("decode")) => Ok(Self::H2o(AttentionRows::Decode)),
             ("epikv" | "epikv-raw", argument) => {
                 let (mut layers, mut bands) = (Vec::new(), Bands { raw: name == "epikv-raw", ..Bands::default() });
@@ -200,8 +212,19 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let texts =
-            ["recency", "random", "kv-key", "k-norm", "key-diff", "labels", "h2o", "h2o(decode)", "epikv", "epikv-raw"];
+        let texts = [
+            "recency",
+            "random",
+            "kv-key",
+            "k-norm",
+            "key-diff",
+            "labels",
+            "h2o",
+            "h2o(decode)",
+            "tova",
+            "epikv",
+            "epikv-raw",
+        ];
         for text in texts.into_iter().chain(["epikv(1+3)", "epikv-raw(2+0+window16)", "epikv(window8)"]) {
             assert_eq!(text.parse::<Score>().expect("a score").to_string(), text);
         }
@@ -218,7 +241,8 @@ mod tests {
         assert!("epikv(1+9)".parse::<Score>().expect("a form").plan(4).is_err());
         for text in ["recency", "epikv", "kv-key", "h2o", "labels"] {
             let score: Score = text.parse().expect("a score");
-            assert_eq!(score.plan(4).expect("deep enough").needs_attention(), score.needs_attention(), "{text}");
+            assert_eq!(score.needs_attention(4), text == "h2o", "{text}");
+            assert!(score.plan(4).is_ok());
         }
     }
 }

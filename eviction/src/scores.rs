@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use epikv_model::cache::{Pos, RowCache};
+use epikv_model::cache::{Pos, RowCache, SlotMap};
 use epikv_model::sampler::RandomStream;
 use epikv_signals::{AttentionSum, Chunk, KeyScore, Signal};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::own_score::{OwnKind, OwnScore};
 use crate::score::{Score, drawn};
 
 /// What the score of a token without one counts as.
@@ -38,7 +39,30 @@ enum Source {
 pub(crate) enum Scores {
     Frozen(Frozen),
     Live(AttentionSum),
+    /// A function of what is held.
+    Cache(CacheScore),
+}
+
+/// A score that is computed anew from the cache.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CacheScore {
     Keys(KeyScore),
+    Own(fn(&RowCache) -> epikv_signals::Result<Vec<Vec<f32>>>),
+}
+
+impl CacheScore {
+    /// By kept set, one number a token in order of positions.
+    pub(crate) fn of(self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+        let all = match self {
+            Self::Keys(score) => score.of(cache)?,
+            Self::Own(score) => score(cache)?,
+        };
+        let (expected, got) = (cache.sets().iter().map(SlotMap::len), all.iter().map(Vec::len));
+        if !expected.clone().eq(got.clone()) {
+            return Err(Error::OwnShape { expected: expected.collect(), got: got.collect() });
+        }
+        Ok(all)
+    }
 }
 
 impl Scores {
@@ -46,11 +70,14 @@ impl Scores {
     pub(crate) fn new(score: Score, n_layers: usize, stream: RandomStream, labels: Option<&Labels>) -> Result<Self> {
         let source = match score {
             Score::H2o(rows) => return Ok(Self::Live(AttentionSum::new(rows, n_layers))),
-            Score::Keys(score) => return Ok(Self::Keys(score)),
+            Score::Keys(score) => return Ok(Self::Cache(CacheScore::Keys(score))),
+            Score::Own(OwnScore { kind: OwnKind::Cache(score), .. }) => {
+                return Ok(Self::Cache(CacheScore::Own(*score)));
+            }
             Score::Recency => Source::Recency,
             Score::Random => Source::Random(stream),
             Score::Labels => Source::Labels(labels.cloned().unwrap_or_default()),
-            Score::Epikv(_) | Score::KvKey => match score.signal(n_layers)? {
+            Score::Epikv(_) | Score::KvKey | Score::Own(_) => match score.signal(n_layers)? {
                 Some(signal) => Source::Signal(signal),
                 None => Source::Recency,
             },
@@ -64,7 +91,7 @@ impl Scores {
         match self {
             Self::Live(sums) => Ok(sums.push(chunk, cache, prompt)?),
             Self::Frozen(frozen) => frozen.push(chunk, prompt),
-            Self::Keys(_) => Ok(()),
+            Self::Cache(_) => Ok(()),
         }
     }
 }

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use epikv_schemas::{EvictionRun, EvictionTiming};
 use epikv_stats::Confidence;
-use epikv_stats::clustered::clustered_se;
+use epikv_stats::clustered::{ClusteredMean, clustered_se};
 use epikv_stats::pass_at_k::pass_at_k_over;
 use epikv_stats::proportion::wilson;
 use serde::Serialize;
 
-use crate::comparison::{Paired, Verdicts, adjust};
+use crate::comparison::{Paired, Sets, Verdicts, adjust};
+use crate::cost::Cost;
+use crate::drift::Drift;
 use crate::experiment::Runs;
 use crate::outcome::Outcome;
 use crate::registry::{FULL, POLICIES, RANDOM};
+use crate::variance::{Components, components};
 
 /// All groups.
 #[derive(Debug, Clone, Serialize)]
@@ -23,6 +26,12 @@ pub struct Summary {
     pub n_problems: usize,
     /// Whether all times were measured on one machine with one kernel, batch and number of threads.
     pub times_comparable: bool,
+    /// The margin of equivalence that was declared before the run.
+    pub margin: Option<f64>,
+    /// Where the spread of policies that draw comes from; empty where none ran under several seeds.
+    pub components: Vec<Components>,
+    /// How far recorded signals drifted; empty where none were recorded.
+    pub drift: Vec<Drift>,
     /// What could not be run, with the reason.
     pub failures: Vec<String>,
 }
@@ -62,10 +71,20 @@ pub struct Group {
     pub interval: &'static str,
     /// Mean over problems of pass@k, with k the samples of a problem; null for one sample.
     pub pass_at_k: Option<f64>,
+    /// Standard error of the accuracy, clustered by problem; null for one sample.
+    pub clustered_se: Option<f64>,
     /// Generations that ended at a limit.
     pub n_capped: usize,
+    /// Share of them among those that were decoded.
+    pub capped: Option<f64>,
+    /// Interval of it (Wilson), 95 %.
+    pub capped_lo: Option<f64>,
+    /// Upper end.
+    pub capped_hi: Option<f64>,
     /// Generated tokens for each right answer; null without one.
-    pub tokens_per_right: Option<f64>,
+    pub tokens_per_right: Option<Cost>,
+    /// Bytes of keys and values held, summed over steps, for each right answer; null without one.
+    pub kv_byte_steps_per_right: Option<Cost>,
     /// How many problems had each outcome.
     pub outcomes: BTreeMap<String, usize>,
     /// Mean of generated tokens.
@@ -76,6 +95,10 @@ pub struct Group {
     pub mean_peak_kv_bytes: Option<f64>,
     /// Mean over problems of the mean tokens held.
     pub mean_held: Option<f64>,
+    /// Mean over problems of the mean tokens held from the first eviction on.
+    pub mean_steady: Option<f64>,
+    /// Mean over problems of the most tokens held.
+    pub mean_peak: Option<f64>,
     /// Steps after which tokens were evicted, over all problems.
     pub n_evictions: i64,
     /// Tokens evicted from each kept set, over all problems.
@@ -103,6 +126,8 @@ pub struct Time {
     pub move_s: f64,
     /// Generated tokens by all of it.
     pub tokens_per_s: f64,
+    /// Mean of it over generations.
+    pub mean_wall_s: f64,
 }
 
 /// What the policies are compared with, besides no eviction and `random`.
@@ -112,6 +137,8 @@ pub struct Comparisons {
     pub baseline: Option<String>,
     /// Contrasts declared before the run, as (policy, other policy).
     pub primary: Vec<(String, String)>,
+    /// Margin of equivalence that was declared before the run, as a share.
+    pub margin: Option<f64>,
 }
 
 impl Summary {
@@ -132,6 +159,7 @@ impl Summary {
                 (*key, graded.collect())
             })
             .collect();
+        let sets: Sets<'_> = runs.rows.iter().map(|row| (row.problem_id.as_str(), row.dataset.as_str())).collect();
         let mut keys: Vec<_> = by_group.keys().copied().collect();
         keys.sort_by_key(|(policy, budget)| (order_of_budget(*budget), order_of_policy(policy), *policy));
         let mut groups: Vec<Group> = Vec::new();
@@ -146,12 +174,13 @@ impl Summary {
                     continue;
                 }
                 let theirs = verdicts.get(&(other, key.1)).or_else(|| verdicts.get(&(other, None)));
-                let paired = theirs.and_then(|theirs| Paired::of(&verdicts[&key], theirs, other, declared(other)));
+                let paired =
+                    theirs.and_then(|theirs| Paired::of(&verdicts[&key], theirs, &sets, other, declared(other)));
                 group.versus.extend(paired);
             }
             groups.push(group);
         }
-        adjust(&mut groups.iter_mut().flat_map(|group| &mut group.versus).collect::<Vec<_>>());
+        adjust(&mut groups.iter_mut().flat_map(|group| &mut group.versus).collect::<Vec<_>>(), comparisons.margin);
         let on: BTreeSet<_> = runs.timings.iter().map(|t| (&t.machine, &t.kernel, t.batch, t.threads)).collect();
         if on.len() > 1 {
             // Times of several machines say nothing beside each other.
@@ -160,12 +189,20 @@ impl Summary {
             }
         }
         let problems: BTreeSet<&str> = runs.rows.iter().map(|row| row.problem_id.as_str()).collect();
-        Self { groups, n_problems: problems.len(), times_comparable: on.len() <= 1, failures: runs.failures.clone() }
+        Self {
+            groups,
+            n_problems: problems.len(),
+            times_comparable: on.len() <= 1,
+            margin: comparisons.margin,
+            components: components(&runs.rows),
+            drift: Vec::new(),
+            failures: runs.failures.clone(),
+        }
     }
 }
 
 /// Plain numbers first, ascending, then relative budgets; no budget before all.
-fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
+pub(crate) fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
     match budget {
         None => (0, 0, ""),
         Some(text) => match text.parse() {
@@ -175,7 +212,7 @@ fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
     }
 }
 
-fn order_of_policy(policy: &str) -> usize {
+pub(crate) fn order_of_policy(policy: &str) -> usize {
     let row = policy.split(';').next();
     POLICIES.iter().position(|known| Some(known.name) == row).unwrap_or(POLICIES.len())
 }
@@ -185,7 +222,7 @@ fn part<'c>(composition: &'c str, name: &str) -> &'c str {
     composition.split(';').find_map(of).unwrap_or_default()
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, n) = values.fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));
     (n > 0).then(|| sum / n as f64)
 }
@@ -196,6 +233,9 @@ fn group(rows: &[&EvictionRun], timings: &[&EvictionTiming]) -> Group {
     let n = rows.iter().filter(|row| row.correct.is_some()).count() as u64;
     let n_right = rows.iter().filter(|row| row.correct == Some(true)).count() as u64;
     let (interval, interval_kind) = interval(rows, n_right, n);
+    let n_decoded = rows.iter().filter(|row| row.n_new.is_some()).count();
+    let n_capped = rows.iter().filter(|row| is_capped(row)).count();
+    let capped = wilson(n_capped as u64, n_decoded as u64, Confidence::P95);
     let new_tokens: i64 = rows.iter().filter_map(|row| row.n_new).map(i64::from).sum();
     let count = |outcome: Outcome| rows.iter().filter(|row| row.outcome == outcome.name()).count();
     let outcomes = Outcome::ALL.iter().map(|&outcome| (outcome.name().to_owned(), count(outcome)));
@@ -208,7 +248,7 @@ fn group(rows: &[&EvictionRun], timings: &[&EvictionTiming]) -> Group {
         needs_attention: first.needs_attention,
         budget: first.budget.clone(),
         mean_budget_tokens: mean(rows.iter().filter_map(|row| row.budget_tokens).map(f64::from)),
-        n_decoded: rows.iter().filter(|row| row.n_new.is_some()).count(),
+        n_decoded,
         n,
         n_right,
         accuracy: (n > 0).then(|| n_right as f64 / n as f64),
@@ -216,13 +256,20 @@ fn group(rows: &[&EvictionRun], timings: &[&EvictionTiming]) -> Group {
         ci_hi: interval.map(|(_, hi)| hi),
         interval: interval_kind,
         pass_at_k: pass_at_k(rows),
-        n_capped: rows.iter().filter(|row| is_capped(row)).count(),
-        tokens_per_right: (n_right > 0).then(|| new_tokens as f64 / n_right as f64),
+        clustered_se: (interval_kind == "clustered").then(|| clustered(rows)?.se_cr1).flatten(),
+        n_capped,
+        capped: (n_decoded > 0).then(|| n_capped as f64 / n_decoded as f64),
+        capped_lo: capped.map(|(lo, _)| lo),
+        capped_hi: capped.map(|(_, hi)| hi),
+        tokens_per_right: cost(rows, |row| row.n_new.map(f64::from)),
+        kv_byte_steps_per_right: cost(rows, |row| row.kv_byte_steps.map(|bytes| bytes as f64)),
         outcomes: outcomes.filter(|(_, n)| *n > 0).collect(),
         mean_new_tokens: mean(rows.iter().filter_map(|row| row.n_new).map(f64::from)),
         time: Time::of(timings, new_tokens),
         mean_peak_kv_bytes: mean(rows.iter().filter_map(|row| row.peak_kv_bytes).map(|bytes| bytes as f64)),
         mean_held: mean(rows.iter().filter_map(|row| row.held_mean)),
+        mean_steady: mean(rows.iter().filter_map(|row| row.held_steady)),
+        mean_peak: mean(rows.iter().filter_map(|row| row.held_peak).map(f64::from)),
         n_evictions: rows.iter().filter_map(|row| row.n_evictions).map(i64::from).sum(),
         n_evicted: rows.iter().filter_map(|row| row.n_evicted).map(i64::from).sum(),
         n_certificate: rows.iter().filter(|row| row.certificate == Some(true)).count(),
@@ -253,13 +300,28 @@ fn interval(rows: &[&EvictionRun], n_right: u64, n: u64) -> (Option<(f64, f64)>,
     if by_problem(rows).values().all(|(_, n)| *n <= 1) {
         return (wilson(n_right, n, Confidence::P95), "wilson");
     }
-    let graded = rows.iter().filter_map(|row| Some((f64::from(u8::from(row.correct?)), row.problem_id.as_str())));
-    let (values, problems): (Vec<f64>, Vec<&str>) = graded.unzip();
-    let bounds = clustered_se(&values, &problems).and_then(|mean| {
+    let bounds = clustered(rows).and_then(|mean| {
         let half = Confidence::P95.z() * mean.se_cr1?;
         Some(((mean.mean - half).max(0.0), (mean.mean + half).min(1.0)))
     });
     (bounds, "clustered")
+}
+
+/// The share of right answers with its standard errors, by problem.
+fn clustered(rows: &[&EvictionRun]) -> Option<ClusteredMean> {
+    let graded = rows.iter().filter_map(|row| Some((f64::from(u8::from(row.correct?)), row.problem_id.as_str())));
+    let (values, problems): (Vec<f64>, Vec<&str>) = graded.unzip();
+    clustered_se(&values, &problems)
+}
+
+/// What a right answer cost, over the generations of which it can be said whether they are right.
+fn cost(rows: &[&EvictionRun], spent: impl Fn(&EvictionRun) -> Option<f64>) -> Option<Cost> {
+    let mut problems: BTreeMap<&str, (f64, u64)> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.correct.is_some()) {
+        let sums = problems.entry(&row.problem_id).or_default();
+        *sums = (sums.0 + spent(row)?, sums.1 + u64::from(row.correct == Some(true)));
+    }
+    Cost::of(&problems.into_values().collect::<Vec<_>>())
 }
 
 /// pass@k with `k` the samples of a problem; `None` for one sample, or where problems have unequally many.
@@ -280,15 +342,16 @@ impl Time {
             select_s: sum(|timing| timing.select_s),
             move_s: sum(|timing| timing.move_s),
             tokens_per_s: new_tokens as f64 / wall_s,
+            mean_wall_s: wall_s / timings.len() as f64,
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn row(problem: &str, policy: &str, budget: Option<&str>, correct: Option<bool>) -> EvictionRun {
+    pub(crate) fn row(problem: &str, policy: &str, budget: Option<&str>, correct: Option<bool>) -> EvictionRun {
         EvictionRun {
             problem_id: problem.to_owned(),
             policy: policy.to_owned(),
@@ -318,6 +381,7 @@ mod tests {
             held_peak: None,
             peak_kv_bytes: correct.map(|_| 1000),
             allocated_kv_bytes: None,
+            kv_byte_steps: correct.map(|_| 200),
             n_evictions: correct.map(|_| 3),
             n_evicted: correct.map(|_| 3),
             certificate: correct.map(|_| true),
@@ -345,6 +409,9 @@ mod tests {
         assert_eq!((window.n, window.n_right, window.n_decoded, window.n_evictions), (10, 8, 10, 30));
         assert_eq!(window.outcomes.get("infeasible"), Some(&1));
         assert_eq!((window.protect.as_str(), window.mean_held), ("prompt+recency", Some(20.0)));
+        let cost = window.kv_byte_steps_per_right.expect("right answers");
+        assert!((cost.ratio - 250.0).abs() < 1e-9, "ten problems, eight right: {cost:?}");
+        assert_eq!((window.capped, window.clustered_se), (Some(0.0), None));
         let [paired] = &window.versus[..] else { panic!("against full") };
         assert_eq!((paired.n_pairs, paired.losses, paired.wins), (10, 2, 0));
         assert!((paired.p - 0.5).abs() < 1e-12);

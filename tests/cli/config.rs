@@ -20,8 +20,26 @@ fn an_unknown_key_is_an_error() {
     let place = Place::new();
     place.write("run.toml", "max_nwe = 40\n");
     let ran = place.epikv(&["trace", "--config", "run.toml", "--out", "a.parquet"]);
-    assert_eq!(ran.code(), 2);
-    assert!(ran.stderr().contains("--max-nwe"), "{}", ran.stderr());
+    ran.refused(&["run.toml: unknown key \"max_nwe\"", "hint: did you mean \"max-new\"?"]);
     place.write("broken.toml", "max_new = = 3");
     place.epikv(&["trace", "--config", "broken.toml", "--out", "a.parquet"]).refused(&["broken.toml", "TOML"]);
+}
+
+#[test]
+fn policies_from_a_file_are_those_that_were_typed() {
+    let place = Place::new();
+    place.problems();
+    let common =
+        "model = 'random:0'\nproblems = 'problems.jsonl'\nquiet = true\nmax_new = 24\nprompt_style = 'plain'\n";
+    let policies = "budgets = [16, 'prompt+50%']\npolicies = ['window', { name = 'h2o', trigger = 'every(3)', scope = 'global' }]\n";
+    place.write("run.toml", format!("{common}{policies}"));
+    place.epikv(&["evict", "--config", "run.toml", "--out", "a"]).ok();
+    let typed = ["--policies", "window,h2o;trigger=every(3);scope=global", "--budgets", "16,prompt+50%", "--out", "b"];
+    let flags = ["evict", "--problems", "problems.jsonl", "--quiet", "--max-new", "24", "--prompt-style", "plain"];
+    place.epikv(&[&flags[..], &typed].concat()).ok();
+    let runs = |folder: &str| bytes(&place.path(folder).join("eviction_runs.parquet"));
+    assert_eq!(runs("a"), runs("b"));
+    place.write("run.toml", format!("{common}budgets = 16\npolicies = [{{ name = 'h2o', triger = 'each' }}]\n"));
+    let ran = place.epikv(&["evict", "--config", "run.toml", "--out", "c"]);
+    ran.refused(&["unknown part \"triger\"", "hint: did you mean \"trigger\"?"]);
 }

@@ -25,13 +25,13 @@ fn all_policies_at_two_budgets() {
     place.problems();
     let ran = evict(&place, &["--policies", "all", "--budgets", "16,prompt+50%", "--out", "e", "--json"]).ok();
     let rows = runs(&place, "e");
-    assert_eq!(rows.len(), 2 * (1 + 10 * 2), "no labels, so no oracle");
+    assert_eq!(rows.len(), 2 * (2 + 11 * 2), "no labels, so no oracle");
     let (timings, _) = read_table::<EvictionTiming>(&place.path("e").join("eviction_timings.parquet")).unwrap();
     assert_eq!(timings.len(), rows.len());
     for row in &rows {
         assert_eq!(row.certificate, Some(true), "{row:?}");
-        assert_eq!(row.budget.is_none(), row.policy == "full");
-        assert_eq!(row.needs_attention, row.policy == "h2o");
+        assert_eq!(row.budget.is_none(), row.policy.starts_with("full"));
+        assert_eq!(row.needs_attention, matches!(row.policy.as_str(), "h2o" | "tova"));
         if row.budget.as_deref() == Some("16") {
             assert_eq!((row.budget_tokens, row.held_peak), (Some(16), Some(17)));
             assert_eq!(row.n_evicted, row.n_new.map(|n| row.n_prompt + n - 1 - 16));
@@ -42,8 +42,8 @@ fn all_policies_at_two_budgets() {
     assert_eq!(share.budget_tokens, full.n_new.map(|n| full.n_prompt + (n + 1) / 2));
     let json: Value = serde_json::from_str(&ran.stdout()).unwrap();
     let groups = json["groups"].as_array().unwrap();
-    assert_eq!(groups.len(), 21);
-    assert!(groups.iter().skip(1).all(|group| group["n_evictions"].as_i64() > Some(0)), "{groups:?}");
+    assert_eq!(groups.len(), 24);
+    assert!(groups.iter().skip(2).all(|group| group["n_evictions"].as_i64() > Some(0)), "{groups:?}");
     for words in ["streaming-llm-absolute", "sinks(4)+recency", "not distinguishable at n=2", "epikv reads the layers"]
     {
         assert!(ran.stderr().contains(words), "{words}: {}", ran.stderr());
@@ -277,4 +277,95 @@ fn a_swap_changes_the_score_alone() {
     assert_eq!(held.len(), 1, "{held:?}");
     let scores: BTreeSet<&str> = rows.iter().map(|row| row.composition.split(';').next().unwrap()).collect();
     assert_eq!(scores.len(), 5, "{scores:?}");
+    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let table = report.split("## Only the score differs").nth(1).expect("a section").split("\n## ").next().unwrap();
+    assert!(table.contains("held: `protect=prompt+recency;select=top-k;trigger=buffer(4);scope=global"), "{table}");
+    for score in ["| epikv ", "| h2o ", "| random ", "| recency ", "| kv-key "] {
+        assert!(table.contains(score), "{score}: {table}");
+    }
+    assert!(
+        report.contains("| random;trigger=buffer(4) "),
+        "rows of the table of policies where there is one: {report}"
+    );
+}
+
+#[test]
+fn what_is_declared_late_does_not_count() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--policies", "window,random", "--budgets", "20", "--out", "e"];
+    let first = ["--margin", "0.4", "--primary", "window:random"];
+    evict(&place, &[&run[..], &first].concat()).ok();
+    let report = || String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    assert!(report().contains("equivalent means within 40 points"), "{}", report());
+    assert!(report().contains("| primary "), "{}", report());
+    // Declared once, it stays declared; anything else comes too late.
+    evict(&place, &run).ok();
+    assert!(report().contains("equivalent means within 40 points") && report().contains("| primary "), "{}", report());
+    let late = evict(&place, &[&run[..], &["--primary", "random:full"]].concat()).ok();
+    assert!(late.stderr().contains("warning: random:full was declared after"), "{}", late.stderr());
+    let other = evict(&place, &[&run[..], &["--margin", "0.5"]].concat());
+    other.refused(&["--margin 0.5: expected a margin that was declared before", "declared: 0.4"]);
+    evict(&place, &[&run[..], &["--margin", "0.5", "--fresh"]].concat()).ok();
+    assert_eq!(evict(&place, &["--margin", "1.5", "--budgets", "20", "--out", "f"]).code(), 2);
+}
+
+#[test]
+fn draws_are_repeated_and_the_matched_size_is_that_of_the_budget() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--policies", "random,window;trigger=buffer(5)", "--budgets", "24", "--eviction-seeds", "5"];
+    evict(&place, &[&run[..], &["--out", "e", "--match", "peak"]].concat()).ok();
+    let all = runs(&place, "e");
+    let seeds: BTreeSet<&str> = all.iter().map(|r| r.policy.as_str()).filter(|p| p.starts_with("random")).collect();
+    assert_eq!(seeds.len(), 5, "{seeds:?}");
+    let drawn: BTreeSet<_> =
+        all.iter().filter(|r| r.problem_id == "a" && r.policy.starts_with("random")).map(|r| &r.token_ids).collect();
+    assert!(drawn.len() > 1, "other draws, other texts");
+    for row in all.iter().filter(|row| row.policy != "full") {
+        assert_eq!(row.held_max, Some(24), "{row:?}");
+        let after = if row.policy.starts_with("window") { 20 } else { 24 };
+        assert_eq!(row.budget_tokens, Some(after), "{row:?}");
+    }
+    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    assert!(report.contains("## Draws") && report.contains("the peak size"), "{report}");
+    let small = ["--policies", "window;trigger=buffer(40)", "--budgets", "24", "--match", "peak", "--out", "f"];
+    evict(&place, &small).refused(&["trigger buffer(40)", "hint: --match steady"]);
+}
+
+#[test]
+fn signals_are_recorded_under_eviction() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--policies", "window", "--budgets", "20,2000", "--record-signals", "hs_l2,epikv", "--out", "e"];
+    evict(&place, &run).ok();
+    let mut rows: Vec<epikv_schemas::EvictionSignal> = Vec::new();
+    for entry in std::fs::read_dir(place.path("e")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_string_lossy().starts_with("eviction_signals-") {
+            rows.extend(read_table::<epikv_schemas::EvictionSignal>(&path).unwrap().0);
+        }
+    }
+    for run in runs(&place, "e") {
+        let own: Vec<_> = rows
+            .iter()
+            .filter(|r| (&r.policy, &r.budget, &r.problem_id) == (&run.policy, &run.budget, &run.problem_id))
+            .collect();
+        // Every generated token but the last is fed; `hs_l2` has four layers, `epikv` has none.
+        assert_eq!(own.len() as i32, 5 * (run.n_new.unwrap() - 1), "{run:?}");
+        for row in own {
+            let same = run.first_difference.is_none_or(|differs| row.pos < run.n_prompt + differs);
+            assert_eq!(row.full_value.is_some(), same && row.value.is_some() && run.budget.is_some(), "{row:?}");
+            if run.budget.as_deref() == Some("2000") {
+                assert_eq!(row.value, row.full_value, "nothing was evicted");
+            }
+        }
+    }
+    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    assert!(report.contains("## Drift") && report.contains("| hs_l2 "), "{report}");
+    assert!(epikv_schemas::Manifest::open(&place.path("e")).unwrap().verify().is_ok());
+    let ran = evict(&place, &run).ok();
+    assert!(ran.stderr().contains("6 generations were there already"), "{}", ran.stderr());
+    evict(&place, &["--budgets", "20", "--out", "f", "--record-signals", "hs_l3"])
+        .refused(&["unknown signal \"hs_l3\""]);
 }

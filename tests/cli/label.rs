@@ -54,11 +54,13 @@ fn thirty_traces_have_the_same_bytes_by_both_protocols_at_any_batch_and_threads(
 #[test]
 #[ignore = "needs SmolLM2 at EPIKV_SMOLLM2 and half an hour"]
 fn five_traces_of_a_real_model_have_the_same_bytes() {
-    let Some(model) = std::env::var_os("EPIKV_SMOLLM2") else { panic!("EPIKV_SMOLLM2: expected the path of the model") };
+    let Some(model) = std::env::var_os("EPIKV_SMOLLM2") else {
+        panic!("EPIKV_SMOLLM2: expected the path of the model")
+    };
     let model = model.to_str().unwrap();
     let place = Place::new();
-    let problems: String = (0..5).map(|i| format!("{{\"id\": \"p{i}\", \"problem\": \"Count to {i}.\"}}\n")).collect();
-    place.write("p.jsonl", problems);
+    let problem = |i| format!("{{\"id\": \"p{i}\", \"problem\": \"Count to {i}.\"}}\n");
+    place.write("p.jsonl", [0, 1, 2, 3, 4].map(problem).concat());
     let trace = ["trace", "--model", model, "--problems", "p.jsonl", "--out", "t.parquet", "--max-new", "110"];
     place.epikv(&[&trace[..], &["--quiet"]].concat()).ok();
     let mut first = None;
@@ -147,9 +149,13 @@ fn sentences_are_windows_too() {
 fn labels_recover_what_is_known_at_every_filler_and_window_size() {
     let place = place(6, "default");
     let mut folders = Vec::new();
-    for (filler, window, stride) in
-        [("eos", "32", "16"), ("pad", "32", "16"), ("random", "32", "16"), ("randmulti", "32", "16"), ("eos", "16", "8")]
-    {
+    for (filler, window, stride) in [
+        ("eos", "32", "16"),
+        ("pad", "32", "16"),
+        ("random", "32", "16"),
+        ("randmulti", "32", "16"),
+        ("eos", "16", "8"),
+    ] {
         let out = format!("{filler}-{window}");
         label(&place, &out, &["--filler", filler, "--window", window, "--stride", stride]);
         folders.push(out);
@@ -191,7 +197,7 @@ fn sentence_scores_are_compared() {
     let place = place(2, "default");
     label(&place, "l", &[]);
     let (traces, _) = read_table::<Trace>(&place.path("t.parquet")).unwrap();
-    let lines: String = traces
+    let lines: Vec<String> = traces
         .iter()
         .map(|trace| {
             let n = trace.text.chars().count();
@@ -202,8 +208,9 @@ fn sentence_scores_are_compared() {
             format!("{}\n", serde_json::json!({"id": trace.trace_id, "columns": columns, "chunks": chunks}))
         })
         .collect();
-    place.write("scores.jsonl", lines);
-    let run = ["label", "--compare-sentences", "scores.jsonl", "--labels", "l", "--traces", "t.parquet", "--model", "tiny"];
+    place.write("scores.jsonl", lines.concat());
+    let run =
+        ["label", "--compare-sentences", "scores.jsonl", "--labels", "l", "--traces", "t.parquet", "--model", "tiny"];
     let ran = place.epikv(&[&run[..], &["--json"]].concat()).ok();
     let rows: Value = serde_json::from_str(&ran.stdout()).unwrap();
     assert_eq!((rows.as_array().unwrap().len(), &rows[0]["score"]), (1, &Value::from("accuracy")));
@@ -217,7 +224,8 @@ fn a_signal_ends_a_run_cleanly_and_it_goes_on() {
     let mut stopped = 0;
     for (signal, wait) in [("-INT", 300), ("-TERM", 500), ("-INT", 700)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_epikv"));
-        let args = ["label", "--model", "tiny", "--traces", "t.parquet", "--out", "cut", "--quiet", "--noise-floor", "1"];
+        let args =
+            ["label", "--model", "tiny", "--traces", "t.parquet", "--out", "cut", "--quiet", "--noise-floor", "1"];
         command.args(args).current_dir(place.path("")).stderr(std::process::Stdio::piped());
         let run = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait));

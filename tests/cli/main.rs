@@ -9,5 +9,7 @@ mod evict;
 mod grade;
 mod label;
 mod pipeline;
+mod plan;
+mod replay;
 mod resume;
 mod support;

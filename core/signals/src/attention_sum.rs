@@ -5,13 +5,13 @@
 //! ```
 //!
 //! with `p` the attention probabilities as computed, over the tokens still held when row `r` was computed. Rows are all
-//! since the start of the prompt, or those of generated tokens only. A kept set that several heads or layers share has
+//! since the start of the prompt, those of generated tokens only, or the newest row alone. A kept set that several heads or layers share has
 //! the mean of their sums. The sums are f32 and stand in order of positions, as the kept set does.
 //!
 //! Cost: `O(H n)` a layer and token; state: one number a token and kept set.
 //!
 //! # References
-//! H2O (arXiv 2306.14048), section 4, "heavy hitters".
+//! H2O (arXiv 2306.14048), section 4, "heavy hitters"; TOVA (arXiv 2401.06104), section 3: the newest row.
 
 use epikv_model::cache::{RowCache, Scope};
 use epikv_model::taps::{AttentionTap, ProbePlan};
@@ -27,6 +27,8 @@ pub enum AttentionRows {
     All,
     /// Those of generated tokens. Prompt tokens start at 0 like every other.
     Decode,
+    /// The newest one: what the last token looked at, nothing of what came before.
+    Newest,
 }
 
 /// The sums of one generation, for each kept set of its cache.
@@ -45,8 +47,12 @@ impl AttentionSum {
     }
 
     /// What the forward pass must record.
-    pub fn plan(n_layers: usize) -> ProbePlan {
-        (0..n_layers).fold(ProbePlan::default(), |plan, layer| plan.attention(AttentionTap::ColumnSum(layer)))
+    pub fn plan(rows: AttentionRows, n_layers: usize) -> ProbePlan {
+        let tap = |layer| match rows {
+            AttentionRows::Newest => AttentionTap::Rows(layer, 1),
+            AttentionRows::All | AttentionRows::Decode => AttentionTap::ColumnSum(layer),
+        };
+        (0..n_layers).fold(ProbePlan::default(), |plan, layer| plan.attention(tap(layer)))
     }
 
     /// Takes what the new tokens of a pass, prompt tokens or generated ones, gave to the tokens that `cache` holds.
@@ -58,6 +64,9 @@ impl AttentionSum {
         self.sums.resize(sets.len(), Vec::new());
         for (sums, set) in self.sums.iter_mut().zip(sets) {
             sums.resize(set.len(), 0.0);
+            if self.rows == AttentionRows::Newest {
+                sums.fill(0.0);
+            }
         }
         if prompt && self.rows == AttentionRows::Decode {
             return Ok(());
@@ -74,13 +83,14 @@ impl AttentionSum {
                     Scope::PerLayer => (layer, heads.len(), head + 1 == heads.len()),
                     Scope::PerHead => (layer * heads.len() + head, 1, true),
                 };
+                let weights = if self.rows == AttentionRows::Newest { &seen.last_rows } else { &seen.column_sum };
                 let sums = &mut self.sums[set];
-                let group = seen.column_sum.len() / sums.len().max(1);
-                if group == 0 || group * sums.len() != seen.column_sum.len() {
-                    return Err(Error::AttentionShape { layer, expected: sums.len(), got: seen.column_sum.len() });
+                let group = weights.len() / sums.len().max(1);
+                if group == 0 || group * sums.len() != weights.len() {
+                    return Err(Error::AttentionShape { layer, expected: sums.len(), got: weights.len() });
                 }
                 fresh.resize(sums.len(), 0.0);
-                for of_query_head in seen.column_sum.chunks_exact(sums.len()) {
+                for of_query_head in weights.chunks_exact(sums.len()) {
                     for (sum, &weight) in fresh.iter_mut().zip(of_query_head) {
                         *sum += weight;
                     }

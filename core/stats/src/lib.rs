@@ -15,7 +15,7 @@
 //! | how are values ordered | [`rank`], [`topk`], [`kendall`], [`quantile`] |
 //! | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`], [`pooled_pairs`] |
 //! | how sure are we | [`fisher`], [`pool`], [`bootstrap`], [`resample`], [`surrogate`], [`circular_shift`], [`permutation`], [`power`] |
-//! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`equivalence`], [`cochran`] |
+//! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`tango`](mod@tango), [`equivalence`], [`cochran`] |
 //! | how often is an answer right | [`proportion`], [`pass_at_k`], [`clustered`] |
 //! | many claims at once | [`adjust`], [`permutation`] |
 //! | signals over positions | [`rolling`], [`ema`], [`trend`] |
@@ -70,6 +70,7 @@ pub mod spearman;
 pub mod stratified;
 pub mod surrogate;
 pub mod tails;
+pub mod tango;
 pub mod topk;
 pub mod trend;
 

@@ -29,7 +29,7 @@ fn scores(evictor: &Evictor, cache: &RowCache, set: usize) -> Vec<(Pos, f32)> {
     match &evictor.scores {
         Scores::Frozen(frozen) => positions.map(|pos| (pos, frozen.at(pos))).collect(),
         Scores::Live(sums) => positions.zip(sums.of(set).iter().copied()).collect(),
-        Scores::Keys(score) => positions.zip(score.of(cache).expect("on the CPU").swap_remove(set)).collect(),
+        Scores::Cache(score) => positions.zip(score.of(cache).expect("on the CPU").swap_remove(set)).collect(),
     }
 }
 

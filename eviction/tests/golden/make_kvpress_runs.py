@@ -10,7 +10,7 @@ import gzip
 import json
 import sys
 
-WANTED = ("knorm", "keydiff", "streaming_llm", "rerotate_knorm", "rerotate_streaming")
+WANTED = ("knorm", "keydiff", "tova", "streaming_llm", "rerotate_knorm", "rerotate_streaming")
 
 with gzip.open(sys.argv[1]) as file:
     cases = json.load(file)

@@ -18,7 +18,7 @@ const OUTCOMES: &[&str] = &[
 crate::record::record! {
     /// One generation a row: a problem under a policy, a budget and a sample, with its answer and with what the cache held
     /// meanwhile. Sizes are in tokens a layer.
-    pub struct EvictionRun in "eviction_runs", version 2 0, unique by (problem_id, policy, budget, sample);
+    pub struct EvictionRun in "eviction_runs", version 2 1, unique by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.
     problem_id: String => key(),
@@ -32,7 +32,8 @@ crate::record::record! {
     cell: String => text(),
     /// Problem set that the problem comes from.
     dataset: String => key(),
-    /// All parts of the policy: score, protection, selection, trigger, scope, position mode.
+    /// All parts of the policy: score, protection, selection, trigger, scope, position mode, numbers of the
+    /// cache, seed of its draws.
     composition: String => key(),
     /// Layers that the score reads, joined by +; null where it reads none or all.
     layers: Option<String> => key(),
@@ -80,6 +81,9 @@ crate::record::record! {
     peak_kv_bytes: Option<i64> => number("bytes"),
     /// Bytes of the cache's storage at most, free slots included.
     allocated_kv_bytes: Option<i64> => number("bytes"),
+    /// Bytes of keys and values held after each step, summed over steps: what the generation cost in memory and time
+    /// together. Null where there was no generation, and in files before 2.1.
+    kv_byte_steps: Option<i64> => number("byte-steps"),
     /// Steps after which tokens were evicted.
     n_evictions: Option<i32> => number("steps"),
     /// Tokens evicted from each kept set.

@@ -3,7 +3,10 @@
 mod agreement;
 mod correlations;
 mod correlations_by_trace;
+mod eviction_curves;
+mod eviction_replay;
 mod eviction_runs;
+mod eviction_signals;
 mod eviction_steps;
 mod eviction_timings;
 mod label_pairs;
@@ -24,7 +27,10 @@ mod traces;
 pub use agreement::AgreementRow;
 pub use correlations::Correlations;
 pub use correlations_by_trace::CorrelationsByTrace;
+pub use eviction_curves::EvictionCurve;
+pub use eviction_replay::EvictionReplay;
 pub use eviction_runs::EvictionRun;
+pub use eviction_signals::EvictionSignal;
 pub use eviction_steps::EvictionStep;
 pub use eviction_timings::EvictionTiming;
 pub use label_pairs::LabelPair;
@@ -67,6 +73,9 @@ pub fn registry() -> &'static [&'static TableSpec] {
         EvictionRun::TABLE,
         EvictionStep::TABLE,
         EvictionTiming::TABLE,
+        EvictionSignal::TABLE,
+        EvictionReplay::TABLE,
+        EvictionCurve::TABLE,
     ]
 }
 

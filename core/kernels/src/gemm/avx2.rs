@@ -102,7 +102,9 @@ unsafe fn rectangle<P: Panel>(job: &Job<'_>, panels: Range<usize>, rows: Range<u
             let mut row = rows.start;
             while row < rows.end {
                 let left = rows.end - row;
-                match left {
+                // Eight rows are four and four: a tile of two would wait for its few sums.
+                let taken = left.div_ceil(left.div_ceil(TILE_ROWS));
+                match taken {
                     1 => tile::<1, 1, P>(job, weights, p, row),
                     2 => tile::<2, 1, P>(job, weights, p, row),
                     3 => tile::<3, 1, P>(job, weights, p, row),
@@ -110,7 +112,7 @@ unsafe fn rectangle<P: Panel>(job: &Job<'_>, panels: Range<usize>, rows: Range<u
                     5 => tile::<5, 1, P>(job, weights, p, row),
                     _ => tile::<TILE_ROWS, 1, P>(job, weights, p, row),
                 }
-                row += left.min(TILE_ROWS);
+                row += taken;
             }
         }
     }

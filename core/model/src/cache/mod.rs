@@ -1,6 +1,7 @@
 //! Keys and values of one sequence: a shared read-only prefix, if any, and slots of its own.
 
 mod compacted;
+mod precision;
 mod prefix;
 mod slots;
 
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::ops::{kernels_apply, with_f32};
 
 use compacted::Compacted;
+pub use precision::Precision;
 pub use prefix::Prefix;
 pub use slots::{Pos, Scope, Slot, SlotMap};
 
@@ -54,6 +56,7 @@ pub struct RowCache {
     scope: Scope,
     capacity: Capacity,
     rotation: Rotation,
+    precision: Precision,
     device: Device,
     prefix: Option<(Arc<Prefix>, usize)>,
     /// One map, one a layer, or one a layer and KV head, by scope.
@@ -88,6 +91,7 @@ impl RowCache {
             scope,
             capacity,
             rotation: Rotation::Position,
+            precision: Precision::F32,
             device: device.clone(),
             prefix: None,
             maps: vec![SlotMap::new(slots); n_maps],
@@ -166,6 +170,23 @@ impl RowCache {
         Ok(Self { rotation, compacted, ..self })
     }
 
+    /// The same empty cache with numbers of another precision.
+    ///
+    /// # Errors
+    /// If something was appended before, if the cache is not on the CPU, or if keys are to be rotated anew: they are then
+    /// made from originals in f32.
+    pub fn with_precision(self, precision: Precision) -> Result<Self> {
+        let exact = precision == Precision::F32;
+        if !exact && (!self.is_empty() || !self.device.is_cpu() || self.compacted.is_some()) {
+            return Err(Error::Request {
+                what: "precision of a cache",
+                expected: "an empty cache on the CPU without positions inside the cache".to_owned(),
+                got: format!("{precision}, {} tokens, {:?}, {:?}", self.len(0), self.device.location(), self.rotation),
+            });
+        }
+        Ok(Self { precision, ..self })
+    }
+
     /// The number that the next token is rotated by, where that is not its position.
     pub(crate) fn next_rotation(&self) -> Option<u32> {
         (self.rotation != Rotation::Position).then(|| self.len(0) as u32)
@@ -199,6 +220,11 @@ impl RowCache {
     /// Latest position appended so far, evicted or not.
     pub fn last(&self) -> Option<Pos> {
         self.last
+    }
+
+    /// By which number a token is rotated.
+    pub fn rotation(&self) -> Rotation {
+        self.rotation
     }
 
     /// Who shares a kept set.
@@ -348,7 +374,8 @@ impl RowCache {
     pub(crate) fn write_slices(&self, layer: usize, k: &[f32], v: &[f32], slots: &[Vec<Slot>]) -> Result<()> {
         let (stored_k, stored_v) = &self.layers[layer];
         for (stored, new) in [(stored_k, k), (stored_v, v)] {
-            stored.inplace_op1(&WriteSlots { new, slots, set: |head| self.set_index(layer, head) })?;
+            let set = |head| self.set_index(layer, head);
+            stored.inplace_op1(&WriteSlots { new, slots, layer, precision: self.precision, set })?;
         }
         Ok(())
     }
@@ -398,6 +425,8 @@ struct WriteSlots<'a, F> {
     new: &'a [f32],
     /// Slots of the `T` tokens, by kept set.
     slots: &'a [Vec<Slot>],
+    layer: usize,
+    precision: Precision,
     /// The kept set of a head.
     set: F,
 }
@@ -413,7 +442,7 @@ impl<F: Fn(usize) -> usize> InplaceOp1 for WriteSlots<'_, F> {
         for head in 0..heads {
             for (token, slot) in self.slots[(self.set)(head)].iter().enumerate() {
                 let (from, to) = ((token * heads + head) * d, layout.start_offset() + (head * capacity + slot.0) * d);
-                all[to..to + d].copy_from_slice(&self.new[from..from + d]);
+                self.precision.store(&self.new[from..from + d], self.layer, head, &mut all[to..to + d]);
             }
         }
         Ok(())

@@ -1,0 +1,127 @@
+//! The tokens of a trace, fed one by one under policies and budgets.
+//!
+//! Policies that want the same recorded are rows of one pass: they share every read of the weights. Nothing is chosen here,
+//! so no logits are made.
+
+use std::time::Duration;
+
+use epikv_model::batch::{LogitsOf, RowInput};
+use epikv_model::cache::RowCache;
+use epikv_model::taps::ProbePlan;
+use epikv_signals::Chunk;
+
+use super::mass::Mass;
+use super::{Recording, Worker, lengths};
+use crate::budget::{Budget, Limits};
+use crate::certificate::Certificate;
+use crate::decode::Generation;
+use crate::error::{Error, Result};
+use crate::parse::NamedPolicy;
+use crate::scores::Labels;
+use crate::under_way::UnderWay;
+
+/// A trace that was fed under a policy and a budget.
+pub(super) struct Fed<'a> {
+    pub(super) policy: &'a NamedPolicy,
+    pub(super) budget: Budget,
+    /// The budget in tokens.
+    pub(super) tokens: Option<usize>,
+    /// What is held before the last token; `None` where the policy could not run.
+    pub(super) cache: Option<RowCache>,
+    pub(super) certificate: Option<Certificate>,
+    /// `None` where nothing was labelled.
+    pub(super) mass: Option<Mass>,
+}
+
+/// A row of the pass.
+struct Row<'a> {
+    policy: &'a NamedPolicy,
+    budget: Budget,
+    limits: Limits,
+    cache: RowCache,
+    work: UnderWay,
+    mass: Option<Mass>,
+}
+
+/// Feeds a trace under all policies and budgets, in their order.
+pub(super) fn feed<'a>(
+    worker: &Worker<'a>,
+    recording: &Recording<'_>,
+    labels: Option<&Labels>,
+) -> Result<Vec<Fed<'a>>> {
+    let (decoder, settings) = (&worker.model.decoder, worker.settings);
+    let n_layers = decoder.config().n_layers;
+    let mut groups: Vec<(ProbePlan, Vec<Row<'a>>)> = Vec::new();
+    let mut infeasible = Vec::new();
+    for policy in worker.policies {
+        let plan = policy.policy.score.plan(n_layers)?;
+        for &budget in worker.budgets {
+            let limits = match budget.limits_of(lengths(recording), &policy.policy, settings.matched) {
+                Ok(limits) => limits,
+                Err(Error::Infeasible { .. }) if settings.skip_infeasible => {
+                    infeasible.push((policy, budget));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            let generation = Generation {
+                prompt: &recording.tokens[..recording.n_prompt],
+                max_new: recording.fed().len() - recording.n_prompt,
+                stop_ids: &[],
+                sampling: epikv_model::sampler::Sampling::Greedy,
+                stream: settings.stream(&recording.trace.problem_id, 0),
+                labels: labels.cloned(),
+            };
+            let (cache, work) = UnderWay::start(decoder, &policy.policy, limits, &generation)?;
+            let mass = recording.important.as_ref().map(|_| Mass::default());
+            let row = Row { policy, budget, limits, cache, work, mass };
+            match groups.iter_mut().find(|(known, _)| *known == plan) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((plan.clone(), vec![row])),
+            }
+        }
+    }
+    for (plan, rows) in &mut groups {
+        // The rows of one pass hold logits of none, so a batch costs its caches alone.
+        for rows in rows.chunks_mut(settings.batch.max(1)) {
+            feed_rows(worker, recording, plan, rows)?;
+        }
+    }
+    let fed = groups.into_iter().flat_map(|(_, rows)| rows).map(|row| Fed {
+        policy: row.policy,
+        budget: row.budget,
+        tokens: Some(row.limits.tokens()),
+        certificate: Some(*row.work.certificate()),
+        cache: Some(row.cache),
+        mass: row.mass,
+    });
+    let refused = infeasible.into_iter().map(|(policy, budget)| Fed {
+        policy,
+        budget,
+        tokens: None,
+        cache: None,
+        certificate: None,
+        mass: None,
+    });
+    Ok(fed.chain(refused).collect())
+}
+
+fn feed_rows(worker: &Worker<'_>, recording: &Recording<'_>, plan: &ProbePlan, rows: &mut [Row<'_>]) -> Result<()> {
+    let decoder = &worker.model.decoder;
+    let (prompt, rest) = recording.fed().split_at(recording.n_prompt);
+    for tokens in std::iter::once(prompt).chain(rest.chunks(1)) {
+        let inputs: Vec<RowInput> =
+            rows.iter().map(|row| RowInput::next(&row.cache, tokens.to_vec(), LogitsOf::None)).collect();
+        let mut caches: Vec<&mut RowCache> = rows.iter_mut().map(|row| &mut row.cache).collect();
+        let taps = decoder.forward(&inputs, &mut caches, plan)?.taps;
+        for (at, row) in rows.iter_mut().enumerate() {
+            let own = at * tokens.len()..(at + 1) * tokens.len();
+            let chunk = Chunk::new(&taps, own).in_row(at);
+            row.work.after_step(decoder, &mut row.cache, &chunk, Duration::ZERO)?;
+            if let (Some(mass), Some(important)) = (&mut row.mass, &recording.important) {
+                mass.note(&row.cache, row.work.protected(), important);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Replay: recorded traces under policies, in minutes where free runs take days.
+//!
+//! The tokens of a trace are fed one by one under each policy and budget, and only the answer is decoded, so every policy
+//! sees the same text. What is measured:
+//!
+//! | measure | what it says |
+//! | --- | --- |
+//! | label mass ([`Mass`]) | which share of the tokens that the answer depends on is still held |
+//! | answer survival | whether the answer is still right, with the policy's own keys and values and with clean ones |
+//! | curves | whether it is right when only the highest tokens of a score are held, or all but them |
+//!
+//! Survival splits the loss of a policy in three: `full - clean` is what is no longer there to be found, `clean - own` what
+//! the missing tokens did to the states of those that stay, and `own - free run` what comes of writing another text.
+
+mod answers;
+mod curves;
+mod feed;
+mod mass;
+mod predict;
+mod summary;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use epikv_model::Model;
+use epikv_model::session::side_by_side;
+use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Trace};
+
+pub use self::mass::Mass;
+pub use self::predict::{Prediction, predict};
+pub use self::summary::{ReplayGroup, ReplaySummary};
+
+use self::answers::{Answered, Answers};
+use crate::budget::{Budget, Lengths};
+use crate::config::Settings;
+use crate::error::{Error, Result};
+use crate::experiment::Progress;
+use crate::labels::LabelSet;
+use crate::parse::NamedPolicy;
+use crate::score::Score;
+
+/// What came of a replay.
+#[derive(Debug, Default)]
+pub struct Replay {
+    /// One row a trace, policy and budget.
+    pub rows: Vec<EvictionReplay>,
+    /// One row a trace, score, direction and share.
+    pub curves: Vec<EvictionCurve>,
+    /// Traces that could not be replayed, with the reason.
+    pub skipped: Vec<String>,
+}
+
+/// A trace that can be replayed.
+pub(crate) struct Recording<'t> {
+    trace: &'t Trace,
+    /// Tokens up to the answer.
+    tokens: Vec<u32>,
+    n_prompt: usize,
+    /// Positions of important tokens; `None` where nothing was labelled.
+    important: Option<BTreeSet<u32>>,
+}
+
+impl<'t> Recording<'t> {
+    fn of(
+        trace: &'t Trace,
+        important: Option<BTreeSet<u32>>,
+        max_positions: usize,
+    ) -> std::result::Result<Self, String> {
+        let (n_prompt, boundary) = (trace.n_prompt.max(0) as usize, trace.boundary.max(0) as usize);
+        let tokens: Option<Vec<u32>> = trace.token_ids.iter().map(|&id| u32::try_from(id).ok()).collect();
+        let refuse = |why: String| Err(format!("{}: {why}", trace.trace_id));
+        match tokens {
+            None => refuse("expected token ids, got a negative one".to_owned()),
+            // The last token is fed when the answer is decoded.
+            Some(_) if n_prompt == 0 || boundary < n_prompt + 2 || boundary > trace.token_ids.len() => refuse(format!(
+                "expected a prompt and reasoning before the answer, got {n_prompt} and {boundary} tokens"
+            )),
+            Some(_) if boundary >= max_positions => {
+                refuse(format!("{boundary} tokens before the answer, the model's context is {max_positions}"))
+            }
+            Some(mut tokens) => {
+                tokens.truncate(boundary);
+                Ok(Self { trace, tokens, n_prompt, important })
+            }
+        }
+    }
+
+    /// Tokens that are fed before the answer is decoded: all but the last.
+    fn fed(&self) -> &[u32] {
+        &self.tokens[..self.tokens.len() - 1]
+    }
+}
+
+/// Replays traces under all policies that evict; `percents` are those of the curves.
+///
+/// # Errors
+/// A policy that does not fit the model or lacks its labels, labels of other tokens, a budget without room (unless such
+/// traces are to be skipped); or the model fails.
+pub fn replay(
+    model: &Model,
+    traces: &[Trace],
+    labels: &[LabelToken],
+    settings: &Settings,
+    answer_tokens: usize,
+    percents: &[u8],
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Replay> {
+    let set = LabelSet::of(labels);
+    let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
+    let policies: Vec<NamedPolicy> = policies.into_iter().filter(|policy| policy.policy.evicts()).collect();
+    for policy in &policies {
+        policy.policy.score.plan(model.decoder.config().n_layers)?;
+        if policy.policy.score == Score::Labels && set.is_empty() {
+            return Err(Error::NoLabels { policy: policy.name.clone() });
+        }
+    }
+    let important = important(labels);
+    let mut out = Replay::default();
+    let mut recordings = Vec::new();
+    for trace in traces {
+        let own = important.get(trace.trace_id.as_str()).cloned();
+        match Recording::of(trace, own, model.decoder.config().max_positions) {
+            Ok(recording) => {
+                set.of_problem(&trace.trace_id, recording.fed())?;
+                recordings.push(recording);
+            }
+            Err(why) => out.skipped.push(why),
+        }
+    }
+    check(&recordings, &policies, &budgets, settings)?;
+    progress(Progress::Planned(recordings.len()));
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    let worker = Worker { model, set: &set, policies: &policies, budgets: &budgets, settings, answer_tokens, percents };
+    let results = side_by_side(&model.decoder, recordings.len(), || -> Result<()> {
+        while let Some((at, recording)) = take(&next, &recordings) {
+            let one = worker.run(recording)?;
+            // Nothing panics while it holds the lock.
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(at, one);
+            progress(Progress::Done);
+        }
+        Ok(())
+    });
+    results.into_iter().collect::<Result<Vec<()>>>()?;
+    for (_, (rows, curves)) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        out.rows.extend(rows);
+        out.curves.extend(curves);
+    }
+    Ok(out)
+}
+
+fn take<'r, 't>(next: &AtomicUsize, all: &'r [Recording<'t>]) -> Option<(usize, &'r Recording<'t>)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    all.get(at).map(|recording| (at, recording))
+}
+
+/// Positions of important tokens, by trace.
+fn important(labels: &[LabelToken]) -> BTreeMap<&str, BTreeSet<u32>> {
+    let mut all: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for token in labels {
+        let own = all.entry(&token.trace_id).or_default();
+        if let (Some(true), Ok(pos)) = (token.important, u32::try_from(token.pos)) {
+            own.insert(pos);
+        }
+    }
+    all
+}
+
+/// Refuses budgets that cannot hold what some policy protects.
+fn check(
+    recordings: &[Recording<'_>],
+    policies: &[NamedPolicy],
+    budgets: &[Budget],
+    settings: &Settings,
+) -> Result<()> {
+    for recording in recordings.iter().filter(|_| !settings.skip_infeasible) {
+        for (policy, budget) in policies.iter().flat_map(|policy| budgets.iter().map(move |budget| (policy, budget))) {
+            budget.limits_of(lengths(recording), &policy.policy, settings.matched)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a budget refers to: the generation is that of the trace.
+fn lengths(recording: &Recording<'_>) -> Lengths {
+    let n_generated = recording.trace.token_ids.len() - recording.n_prompt;
+    Lengths { n_prompt: recording.n_prompt, n_generated: Some(n_generated) }
+}
+
+/// What all traces are replayed with.
+struct Worker<'a> {
+    model: &'a Model,
+    set: &'a LabelSet,
+    policies: &'a [NamedPolicy],
+    budgets: &'a [Budget],
+    settings: &'a Settings,
+    answer_tokens: usize,
+    percents: &'a [u8],
+}
+
+impl Worker<'_> {
+    /// The rows of one trace.
+    fn run(&self, recording: &Recording<'_>) -> Result<(Vec<EvictionReplay>, Vec<EvictionCurve>)> {
+        let answers = Answers::new(self.model, recording, self.answer_tokens)?;
+        let full = answers.full()?;
+        let labels = self.set.of_problem(&recording.trace.trace_id, recording.fed())?;
+        let mut rows = Vec::new();
+        for fed in feed::feed(self, recording, labels.as_ref())? {
+            let (own, clean) = match &fed.cache {
+                Some(cache) => (Some(answers.own(cache)?), answers.clean(cache)?),
+                None => (None, None),
+            };
+            rows.push(row(recording, &fed, &full, clean, own)?);
+        }
+        let curves = curves::curves(self, recording, &answers, labels.as_ref())?;
+        Ok((rows, curves))
+    }
+}
+
+/// A row of the file.
+fn row(
+    recording: &Recording<'_>,
+    fed: &feed::Fed<'_>,
+    full: &Answered,
+    clean: Option<Answered>,
+    own: Option<Answered>,
+) -> Result<EvictionReplay> {
+    let column = |what, n: usize| i32::try_from(n).map_err(|_| Error::TooLarge { what, got: n });
+    let mass = fed.mass.as_ref();
+    let certificate = fed.certificate.as_ref();
+    Ok(EvictionReplay {
+        trace_id: recording.trace.trace_id.clone(),
+        problem_id: recording.trace.problem_id.clone(),
+        dataset: recording.trace.dataset.clone(),
+        policy: fed.policy.name.clone(),
+        budget: fed.budget.to_string(),
+        composition: fed.policy.policy.to_string(),
+        budget_tokens: fed.tokens.map(|n| column("budget_tokens", n)).transpose()?,
+        n_prompt: recording.trace.n_prompt,
+        n_fed: column("n_fed", recording.fed().len() - recording.n_prompt)?,
+        n_important: mass.map(|mass| column("n_important", mass.n_important())).transpose()?,
+        mass_end: mass.and_then(Mass::end),
+        gain_end: mass.and_then(Mass::gain_end),
+        mass_mean: mass.and_then(Mass::mean),
+        gain_mean: mass.and_then(Mass::gain_mean),
+        n_evicted: certificate.map(|c| column("n_evicted", c.n_evicted)).transpose()?,
+        certificate: certificate.map(crate::certificate::Certificate::holds),
+        full_correct: full.correct,
+        clean_correct: clean.as_ref().and_then(|one| one.correct),
+        own_correct: own.as_ref().and_then(|one| one.correct),
+        full_answer: full.answer.clone(),
+        clean_answer: clean.and_then(|one| one.answer),
+        own_answer: own.and_then(|one| one.answer),
+    })
+}

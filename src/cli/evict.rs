@@ -1,0 +1,134 @@
+//! Flags of `epikv evict`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use epikv_eviction::Match;
+
+use super::{ModelArgs, PromptArgs, SamplingArgs, at_least_one};
+
+/// `I/N`, from 1 as typed; the index is from 0.
+fn shard(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<usize>().ok()?, n.parse::<usize>().ok()?)));
+    match numbers {
+        Some((i, n)) if (1..=n).contains(&i) => Ok((i - 1, n)),
+        _ => Err("expected I/N with I from 1 to N, as in 2/8".to_owned()),
+    }
+}
+
+/// `A:B`.
+fn contrast(text: &str) -> Result<(String, String), String> {
+    match text.trim().split_once(':') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
+        _ => Err("expected two policies, as in epikv:random".to_owned()),
+    }
+}
+
+/// A share between 0 and 1.
+fn margin(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
+        _ => Err("expected a share between 0 and 1, as in 0.05".to_owned()),
+    }
+}
+
+/// `--match`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MatchName {
+    /// Tokens held after an eviction.
+    Steady,
+    /// Mean of the tokens held between two evictions.
+    Mean,
+    /// Most tokens held after a step.
+    Peak,
+}
+
+impl From<MatchName> for Match {
+    fn from(name: MatchName) -> Self {
+        match name {
+            MatchName::Steady => Self::Steady,
+            MatchName::Mean => Self::Mean,
+            MatchName::Peak => Self::Peak,
+        }
+    }
+}
+
+/// `epikv evict`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EvictArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Problems: JSON lines or Parquet.
+    #[arg(long, value_name = "F", required_unless_present = "replay")]
+    pub(crate) problems: Option<PathBuf>,
+    /// Policies, separated by commas: names of `epikv policies`, with parts replaced as in
+    /// `h2o;protect=sinks(4)+recency;trigger=every(64)`, or `all`. `full` always runs.
+    #[arg(long, value_name = "P,..", default_value = "all")]
+    pub(crate) policies: String,
+    /// Budgets in tokens a layer, separated by commas: `128`, `prompt+32`, or `prompt+25%` of the tokens generated
+    /// without eviction. Everything is counted, the prompt too.
+    #[arg(long, value_name = "K,..")]
+    pub(crate) budgets: String,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// New tokens of a generation at most.
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    pub(crate) max_new: usize,
+    /// Folder of labels, as `epikv label` writes it, for policies that replay them; traces named as the problems are.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Leave out problems that a budget cannot hold instead of ending the run.
+    #[arg(long)]
+    pub(crate) skip_infeasible: bool,
+    /// Samples of each problem, each with random numbers of its own.
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) samples: u32,
+    /// Only the I-th of N shards of the problems. Shards may run at once in one folder; a last run without this flag
+    /// finds them done and writes the tables.
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub(crate) shard: Option<(usize, usize)>,
+    /// Write every eviction, with position, score and reason, into files `eviction_steps-*.parquet`.
+    #[arg(long)]
+    pub(crate) record_steps: bool,
+    /// One more policy that the others are compared with, besides `full` and `random`.
+    #[arg(long, value_name = "P")]
+    pub(crate) baseline: Option<String>,
+    /// Contrasts declared before the run, separated by commas: `epikv:random,h2o:full`. Holm's adjustment is over these;
+    /// all other comparisons are exploratory.
+    #[arg(long, value_name = "A:B,..", value_delimiter = ',', value_parser = contrast)]
+    pub(crate) primary: Vec<(String, String)>,
+    /// Scores to put in the place of one another, separated by commas, everything else held: the controlled experiment.
+    /// Replaces --policies.
+    #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
+    pub(crate) swap: Option<String>,
+    /// What --swap holds, over the parts that all policies share: `protect=prompt+recency;trigger=each`.
+    #[arg(long, value_name = "PART=V;..", requires = "swap")]
+    pub(crate) hold: Option<String>,
+    /// Margin of equivalence, as a share: declared before the run, it is refused once generations are finished.
+    #[arg(long, value_name = "M", value_parser = margin)]
+    pub(crate) margin: Option<f64>,
+    /// Which resident size the budget is: after an eviction, the mean between two, or the most.
+    #[arg(long = "match", value_enum, default_value_t = MatchName::Steady)]
+    pub(crate) matched: MatchName,
+    /// Runs of each policy that draws, each with draws of its own; the report splits their spread.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) eviction_seeds: u32,
+    /// Signals to record while tokens are evicted, by names of `epikv signals`, into `eviction_signals.parquet`, beside
+    /// their values without eviction for as long as the tokens are the same.
+    #[arg(long, value_name = "S,..", value_delimiter = ',')]
+    pub(crate) record_signals: Vec<String>,
+    /// Traces to replay instead of generating: their tokens are fed under each policy, and only the answer is decoded.
+    #[arg(long, value_name = "F.parquet", conflicts_with_all = ["problems", "shard", "samples", "record_steps"])]
+    pub(crate) replay: Option<PathBuf>,
+    /// New tokens of a replayed answer at most.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = at_least_one)]
+    pub(crate) answer_tokens: usize,
+    /// How tokens are chosen.
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+    /// How problems become prompts.
+    #[command(flatten)]
+    pub(crate) prompt: PromptArgs,
+}

@@ -1,0 +1,74 @@
+//! What was declared before a run: contrasts and the margin of equivalence, kept in the folder of the results.
+//!
+//! A declaration counts only if it was made before there was anything to look at. Contrasts count while their first policy
+//! has no finished generation, and a margin while no policy that evicts has one; what comes later is refused or called
+//! exploratory, and the report says so.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use epikv_eviction::{Cells, Comparisons};
+use epikv_schemas::fs;
+use serde::{Deserialize, Serialize};
+
+/// The file of the declaration.
+const FILE: &str = "declared.json";
+
+/// A declaration of a page at most.
+const LIMIT: u64 = 1 << 20;
+
+/// What a folder holds.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declared {
+    margin: Option<f64>,
+    primary: Vec<(String, String)>,
+}
+
+/// Takes down what was declared and returns the comparisons that count, with a line for each that does not.
+pub(super) fn declare(
+    folder: &Path,
+    asked: Comparisons,
+    cells: &Cells,
+    fresh: bool,
+) -> Result<(Comparisons, Vec<String>)> {
+    let path = folder.join(FILE);
+    let mut declared = if path.exists() && !fresh {
+        let text = fs::read_text(&path, LIMIT)?;
+        serde_json::from_str(&text).with_context(|| format!("{}: expected what a run declared", path.display()))?
+    } else {
+        Declared::default()
+    };
+    let finished = cells.finished_policies();
+    if let Some(margin) = asked.margin.filter(|margin| declared.margin != Some(*margin)) {
+        if finished.iter().any(|policy| !policy.starts_with(epikv_eviction::FULL)) {
+            let was = declared.margin.map_or("none".to_owned(), |margin| margin.to_string());
+            bail!(
+                "--margin {margin}: expected a margin that was declared before the run, got one after {} policies have \
+                 finished generations (declared: {was}); --fresh starts over, another --out keeps what is there",
+                finished.len()
+            );
+        }
+        declared.margin = Some(margin);
+    }
+    let (mut primary, mut late) = (Vec::new(), Vec::new());
+    for contrast in asked.primary {
+        if !declared.primary.contains(&contrast) {
+            if finished.contains(&contrast.0) {
+                late.push(format!(
+                    "{}:{} was declared after generations of {} were finished and is exploratory",
+                    contrast.0, contrast.1, contrast.0
+                ));
+                continue;
+            }
+            declared.primary.push(contrast.clone());
+        }
+        primary.push(contrast);
+    }
+    // What was declared earlier counts whether it is typed again or not.
+    primary.extend(declared.primary.iter().filter(|contrast| !primary.contains(contrast)).cloned().collect::<Vec<_>>());
+    if declared != Declared::default() {
+        fs::write_atomic(&path, serde_json::to_string_pretty(&declared)?.as_bytes())?;
+    }
+    Ok((Comparisons { margin: declared.margin, primary, ..asked }, late))
+}

@@ -1,0 +1,106 @@
+//! `epikv evict --replay`: recorded traces under policies.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use epikv_analyzer::figure::png;
+use epikv_eviction::replay::{ReplaySummary, replay};
+use epikv_eviction::{Progress, Settings, report};
+use epikv_schemas::{EvictionRun, LabelToken, Provenance, Trace, read_table};
+use serde_json::json;
+
+use super::LABELS;
+use super::policies::announce;
+use crate::cli::EvictArgs;
+use crate::output::{Done, RunFolder, input};
+use crate::{progress, setup};
+
+/// The files of a replay. Curves are there where they were asked for.
+const FILES: &[&str] = &[
+    "eviction_replay.parquet",
+    "eviction_curves.parquet",
+    "replay.md",
+    "figure_curves.svg",
+    "figure_curves.png",
+    "figure_curves.csv",
+];
+
+/// How many in a hundred tokens are kept or deleted.
+const PERCENTS: &[u8] = &[5, 10, 20, 40, 60, 80];
+
+/// Replays the traces.
+pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Result<Done> {
+    let mut folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
+    let (mut rows, _) = read_table::<Trace>(traces).with_context(|| format!("--replay {}", traces.display()))?;
+    rows.truncate(args.model.limit.unwrap_or(usize::MAX));
+    let labels = match &args.labels {
+        None => Vec::new(),
+        Some(folder) => {
+            let path = folder.join(LABELS);
+            read_table::<LabelToken>(&path).with_context(|| format!("--labels {}", folder.display()))?.0
+        }
+    };
+    if rows.is_empty() {
+        bail!("{}: expected traces, got none", traces.display());
+    }
+    settings.threads = setup::threads(args.model.threads)?;
+    let model = setup::model(&args.model)?;
+    if !args.model.quiet {
+        announce(&settings)?;
+    }
+    let bar = progress::bar("replay", 0, args.model.quiet);
+    let done = replay(&model, &rows, &labels, &settings, args.answer_tokens, PERCENTS, &|progress| match progress {
+        Progress::Planned(total) => bar.set_length(total as u64),
+        Progress::Done => bar.inc(1),
+    });
+    bar.finish_and_clear();
+    let done = done?;
+    let runs_file = args.out.join("eviction_runs.parquet");
+    let runs = if runs_file.exists() { read_table::<EvictionRun>(&runs_file)?.0 } else { Vec::new() };
+    let summary = ReplaySummary::of(&done, &runs);
+
+    let mut provenance = Provenance::new();
+    provenance.set("tool", setup::tool());
+    provenance.set("model", model.provenance()?);
+    provenance.set("run", settings.provenance(&[]));
+    let mut inputs = vec![input(traces)?];
+    inputs.extend(args.labels.as_ref().map(|folder| input(&folder.join(LABELS))).transpose()?);
+    provenance.set("inputs", json!(inputs));
+    folder.note("command", json!("evict --replay"));
+    folder.note("threads", json!(settings.threads));
+    folder.note("batch", json!(settings.batch));
+    folder.write(FILES[0], &done.rows, &provenance)?;
+    folder.write(FILES[1], &done.curves, &provenance)?;
+    let facts = [
+        ("model", model.origin.id().to_owned()),
+        ("traces", summary.n_traces.to_string()),
+        ("the budget is", format!("the {} size", settings.matched)),
+        ("answers", format!("greedy, at most {} tokens", args.answer_tokens)),
+        ("kernel", settings.kernel.clone()),
+    ];
+    let facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    folder.write_bytes(FILES[2], summary.markdown(&facts).as_bytes())?;
+    if let Some(plot) = summary.plot(model.origin.id()) {
+        let svg = report::svg(&plot);
+        folder.write_bytes(FILES[3], svg.as_bytes())?;
+        folder.write_bytes(FILES[4], &png(&svg)?)?;
+        folder.write_bytes(FILES[5], plot.csv().as_bytes())?;
+    }
+    folder.finish()?;
+    let mut err = std::io::stderr();
+    writeln!(err, "{}", summary.table())?;
+    for one in &summary.predictions {
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+        let (rho, lo, hi) = (number(one.rho), number(one.lo), number(one.hi));
+        writeln!(err, "{}: rho {rho} ({lo}..{hi}) with free runs, within a budget", one.measure)?;
+    }
+    for why in &summary.skipped {
+        writeln!(err, "left out: {why}")?;
+    }
+    writeln!(err, "{} traces -> {}", summary.n_traces, args.out.display())?;
+    if args.model.json {
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
+    }
+    Ok(if summary.skipped.is_empty() { Done::All } else { Done::SomeFailed })
+}
