@@ -301,6 +301,13 @@ pub(crate) struct EvictArgs {
     /// What --swap holds, over the parts that all policies share: `protect=prompt+recency;trigger=each`.
     #[arg(long, value_name = "PART=V;..", requires = "swap")]
     pub(crate) hold: Option<String>,
+    /// Layers for `epikv` and `epikv-raw`: the file selection.parquet of `epikv correlate --pick`. Refused if a problem of
+    /// this run is among those that the layers were chosen on.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) layers_from: Option<PathBuf>,
+    /// The problem set whose choice is taken where --layers-from has several.
+    #[arg(long, value_name = "NAME", requires = "layers_from")]
+    pub(crate) layers_dataset: Option<String>,
     /// How tokens are chosen.
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,

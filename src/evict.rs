@@ -1,5 +1,7 @@
 //! `epikv evict`: problems under policies and budgets, into run files and a report.
 
+mod layers;
+
 use std::io::Write;
 use std::path::Path;
 
@@ -13,9 +15,11 @@ use epikv_schemas::{LabelToken, Provenance, read_table};
 use epikv_tasks::problem::read_problems;
 use serde_json::json;
 
+use self::layers::ChosenLayers;
+pub(crate) use self::layers::Overlap;
 use crate::cli::EvictArgs;
 use crate::output::{Done, RunFolder, input};
-use crate::{progress, setup, trace};
+use crate::{label, progress, setup, trace};
 
 /// The files of an eviction run.
 const FILES: &[&str] = &["eviction_runs.parquet", "eviction_timings.parquet", "report.md"];
@@ -25,7 +29,9 @@ const LABELS: &str = "label_tokens.parquet";
 
 /// Runs the experiment, or goes on with one.
 pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
-    let mut settings = settings(args)?;
+    let layers = args.layers_from.as_deref();
+    let layers = layers.map(|path| ChosenLayers::read(path, args.layers_dataset.as_deref())).transpose()?;
+    let mut settings = settings(args, layers.as_ref())?;
     let comparisons = comparisons(args)?;
     // A shard writes cells and nothing else, so that several can work in one folder.
     let folder = match settings.shard {
@@ -38,9 +44,15 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let cells = Cells::open(&args.out, args.record_steps)?;
     let mut problems = read_problems(&args.problems)?;
     problems.truncate(args.model.limit.unwrap_or(usize::MAX));
+    if let Some(layers) = &layers {
+        layers.check_problems(&problems)?;
+    }
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
+    if let Some(layers) = &layers {
+        label::check_made_by(&layers.made_by, &model, &layers.path)?;
+    }
     if !args.model.quiet {
         announce(&settings)?;
     }
@@ -125,9 +137,13 @@ fn comparisons(args: &EvictArgs) -> Result<Comparisons> {
 }
 
 /// Checks what was typed.
-fn settings(args: &EvictArgs) -> Result<Settings> {
+fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings> {
     trace::check(&args.sampling)?;
     let policies = policies(args)?;
+    let policies = match layers {
+        Some(layers) => layers.apply(policies)?,
+        None => policies,
+    };
     let budgets = args.budgets.split(',').map(|text| Ok(text.trim().parse::<Budget>()?));
     Ok(Settings {
         max_new: args.max_new,
@@ -170,6 +186,7 @@ fn write(
     let labels = args.labels.as_ref().filter(|_| replayed).map(|folder| folder.join(LABELS));
     let mut inputs = vec![input(&args.problems)?];
     inputs.extend(labels.as_deref().map(input).transpose()?);
+    inputs.extend(args.layers_from.as_deref().map(input).transpose()?);
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);

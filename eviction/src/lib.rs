@@ -72,6 +72,6 @@ pub use parse::{NamedPolicy, PARTS};
 pub use policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
 pub use recorder::Eviction;
 pub use registry::{FULL, POLICIES, PolicyRow, RANDOM, find};
-pub use score::{Bands, Score};
+pub use score::{Bands, OneLayer, Score};
 pub use scores::Labels;
 pub use summary::{Comparisons, Group, Summary, Time};
