@@ -123,7 +123,7 @@ mod tests {
             let spec: Value = serde_json::from_str(&text).expect("JSON");
             let header: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();
             let fields = text.split("\"field\": \"").skip(1).filter_map(|rest| rest.split('"').next());
-            let own = ["from", "zero"];
+            let own = ["from", "to", "zero"];
             assert!(fields.filter(|field| !own.contains(field)).all(|field| header.contains(&field)), "{text}");
             assert_eq!(spec["data"]["url"], format!("{name}.csv"));
         }
