@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use epikv_analyzer::figure::{About, Plot};
+use epikv_analyzer::figure::{About, Plot, gallery};
 use epikv_analyzer::{
     RecordOptions, Recording, Reference, Sample, Settings, Summary, WindowFrom, n_columns, record, study,
 };
@@ -29,7 +29,9 @@ use crate::{label, progress, setup};
 /// Correlates a file of traces with a folder of labels.
 pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let plan = Plan::new(args)?;
-    let folder = RunFolder::open(&args.out, files::FILES, args.model.fresh)?;
+    let names = files::files();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let folder = RunFolder::open(&args.out, &names, args.model.fresh)?;
     let reference = args.reference.as_deref().map(Reference::read).transpose()?;
     let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
     label::check_unique(&traces, &args.traces)?;
@@ -52,12 +54,15 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let plot = Plot::new(&found, &about);
     let summary = Summary::new(&found, n_layers, &plan.settings);
     let decided = decisions::at_budget(samples, plan.budget, args.pick, &plan.settings)?;
+    let charts = gallery(&found, &decided, &about);
     let published = reference.as_ref().map(epikv_analyzer::published::markdown).unwrap_or_default();
     let predictable = epikv_analyzer::predictable::markdown(samples, n_layers, &plan.settings)?;
     let more = [epikv_analyzer::notes(&found, &plan.settings), predictable, decided.markdown(), published];
     let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let report = files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &more, &notes);
-    let results = files::Results { found: &found, decided: &decided, plot: plot.as_ref(), report: &report };
+    let report =
+        files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &charts, &more, &notes);
+    let results =
+        files::Results { found: &found, decided: &decided, plot: plot.as_ref(), charts: &charts, report: &report };
     files::write(folder, args, &plan, &model, &recorded, &results)?;
     print(args, &recorded, &summary, &plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })

@@ -2,6 +2,7 @@
 
 mod declared;
 mod files;
+mod layers;
 mod policies;
 mod replay;
 
@@ -15,17 +16,21 @@ use epikv_tasks::problem::read_problems;
 
 use self::declared::declare;
 use self::files::{About, FILES};
+use self::layers::ChosenLayers;
+pub(crate) use self::layers::Overlap;
 use self::policies::{announce, comparisons, policies};
 use crate::cli::EvictArgs;
 use crate::output::{Done, RunFolder};
-use crate::{progress, setup, trace};
+use crate::{label, progress, setup, trace};
 
 /// The file of a label folder that is read.
 const LABELS: &str = "label_tokens.parquet";
 
 /// Runs the experiment, or goes on with one.
 pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
-    let mut settings = settings(args)?;
+    let layers = args.layers_from.as_deref();
+    let layers = layers.map(|path| ChosenLayers::read(path, args.layers_dataset.as_deref())).transpose()?;
+    let mut settings = settings(args, layers.as_ref())?;
     if let Some(traces) = &args.replay {
         return replay::run(args, traces, settings);
     }
@@ -47,10 +52,16 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let Some(problem_file) = &args.problems else { bail!("--problems: expected a file, got none") };
     let mut problems = read_problems(problem_file)?;
     problems.truncate(args.model.limit.unwrap_or(usize::MAX));
+    if let Some(layers) = &layers {
+        layers.check_problems(&problems)?;
+    }
     let labels = args.labels.as_deref().map(read_labels).transpose()?;
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
     settings.batch = args.model.batch.rows(&model, model.decoder.config().max_positions);
+    if let Some(layers) = &layers {
+        label::check_made_by(&layers.made_by, &model, &layers.path)?;
+    }
     if !args.model.quiet {
         announce(&settings)?;
     }
@@ -103,9 +114,13 @@ fn remove_cells(folder: &Path) -> Result<()> {
 }
 
 /// Checks what was typed.
-fn settings(args: &EvictArgs) -> Result<Settings> {
+fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings> {
     trace::check(&args.sampling)?;
     let policies = policies(args)?;
+    let policies = match layers {
+        Some(layers) => layers.apply(policies)?,
+        None => policies,
+    };
     let budgets = args.budgets.split(',').map(|text| Ok(text.trim().parse::<Budget>()?));
     Ok(Settings {
         max_new: args.max_new,

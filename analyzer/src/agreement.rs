@@ -78,7 +78,14 @@ mod tests {
         b[6] = None;
         let columns = vec![column("a", None, a), column("b", None, b), column("c", Some(0), a)];
         let recording = Recording { trace_id: "t".to_owned(), token_ids: vec![1; 8], n_prompt: 2, columns };
-        let sample = Sample { dataset: "d".to_owned(), recording, random: None, mask: Mask::default(), windows: None };
+        let sample = Sample {
+            dataset: "d".to_owned(),
+            problem_id: "p".to_owned(),
+            recording,
+            random: None,
+            mask: Mask::default(),
+            windows: None,
+        };
         let found = agreements(&[&sample], &[Limits { n_prompt: 2, budget: 5, recency: 1 }]);
         assert_eq!(found.len(), 1, "a column of a layer is no score");
         assert_eq!((found[0].scores, found[0].n, found[0].k), (["a", "b"], 4, 2));

@@ -34,6 +34,26 @@ impl Baseline {
         }
     }
 
+    /// The baseline at every token of the traces of one problem set, in their order: null where no trace tells.
+    pub(crate) fn series(self, samples: &[&Sample]) -> Vec<Vec<Option<f32>>> {
+        let columns = self.columns(samples);
+        let of = |(sample, column): (&&Sample, Labelled)| {
+            let n = sample.recording.token_ids.len();
+            if self == Self::Position {
+                // Below 2^24, the longest context there is, an index is exact as f32.
+                return (0..n).map(|pos| Some(pos as f32)).collect();
+            }
+            let mut series = vec![None; n];
+            if column.n_undefined() == 0 {
+                for (&(pos, _), &value) in sample.mask.tokens().iter().zip(column.signal()) {
+                    series[pos] = Some(value);
+                }
+            }
+            series
+        };
+        samples.iter().zip(columns).map(of).collect()
+    }
+
     /// The baseline of the traces of one problem set, in their order.
     pub(crate) fn columns(self, samples: &[&Sample]) -> Vec<Labelled> {
         match self {
@@ -112,7 +132,7 @@ mod tests {
         let labels: Vec<_> =
             tokens.iter().enumerate().map(|(pos, &(id, one))| label(pos as i32, id as i32, true, Some(one))).collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "d".to_owned(), recording, random: None, mask, windows: None }
+        Sample { dataset: "d".to_owned(), problem_id: "p".to_owned(), recording, random: None, mask, windows: None }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::{AgreementRow, Selection};
+use epikv_signals::map_layer;
 use epikv_stats::moments::mean;
 
 use crate::agreement::{Agreement, agreements};
@@ -11,6 +12,9 @@ use crate::decision::Limits;
 use crate::error::Result;
 use crate::selection::{Candidate, FOLDS, Picked, Selected, pick, scores};
 use crate::study::{Sample, Settings};
+
+/// Layers of the reference model that the published score compares.
+pub(crate) const PUBLISHED_PAIR: [usize; 2] = [10, 21];
 
 /// Pairs of scores that the page shows.
 const SHOWN_PAIRS: usize = 12;
@@ -109,6 +113,7 @@ impl AtBudget {
                 let own = picked.filter(|picked| picked.best == selected.candidate);
                 let (kind, plus, minus) = match selected.candidate {
                     Candidate::Score(_) => ("score", None, None),
+                    Candidate::Random(_) | Candidate::Baseline(_) => ("baseline", None, None),
                     Candidate::Plus(a) => ("layer", Some(a), None),
                     Candidate::Minus(b) => ("layer", None, Some(b)),
                     Candidate::Pair(a, b) => ("pair", Some(a), Some(b)),
@@ -170,7 +175,35 @@ impl AtBudget {
     }
 }
 
+/// Layers of the model, from its candidates.
+fn layers_of(all: &[Selected]) -> usize {
+    all.iter().filter(|selected| matches!(selected.candidate, Candidate::Plus(_))).count()
+}
+
 impl Decided {
+    /// Where the published pair of layers lies among all pairs: what a pair drawn by lot would give. `None` where pairs were
+    /// not asked for or the model maps both layers to one.
+    pub(crate) fn placebo(&self, n_layers: usize) -> Option<String> {
+        let (all, _) = self.layers.as_ref()?;
+        let [a, b] = PUBLISHED_PAIR.map(|layer| map_layer(layer, n_layers));
+        let pairs: Vec<(Candidate, f64)> = all
+            .iter()
+            .filter(|selected| matches!(selected.candidate, Candidate::Pair(..)))
+            .filter_map(|selected| Some((selected.candidate, selected.auc?)))
+            .collect();
+        let auc = pairs.iter().find(|(candidate, _)| *candidate == Candidate::Pair(a, b))?.1;
+        let better = pairs.iter().filter(|(_, other)| *other > auc).count();
+        let mut sorted: Vec<f64> = pairs.iter().map(|(_, auc)| *auc).collect();
+        sorted.sort_by(f64::total_cmp);
+        Some(format!(
+            "{}: the published pair, layers {a} and {b}, has AUC {auc:.3} and is number {} of {} pairs (median {:.3})",
+            self.dataset,
+            better + 1,
+            pairs.len(),
+            sorted[sorted.len() / 2]
+        ))
+    }
+
     fn lines(&self) -> Vec<String> {
         let mut scores: Vec<&Selected> = self.scores.iter().filter(|s| s.auc.is_some()).collect();
         scores.sort_by(|a, b| b.auc.unwrap_or(0.0).total_cmp(&a.auc.unwrap_or(0.0)));
@@ -180,12 +213,13 @@ impl Decided {
             format!("- {}: {} has AUC {auc:.3} {interval} over {n} traces", self.dataset, name(selected.candidate))
         };
         let mut lines: Vec<String> = scores.iter().map(line).collect();
-        if let Some((_, picked)) = &self.layers {
+        if let Some((layers, picked)) = &self.layers {
             let held_out = match picked.held_out {
                 Some(auc) => format!("{auc:.3} on traces that had no part in choosing ({FOLDS} splits)"),
                 None => format!("too few traces for {FOLDS} splits"),
             };
             let by_fold: Vec<String> = picked.by_fold.iter().map(|candidate| name(*candidate)).collect();
+            lines.extend(self.placebo(layers_of(layers)).map(|place| format!("- {place}")));
             lines.push(format!(
                 "- {}: of all layers and pairs the best is {}, AUC {:.3} where it was chosen, {held_out}; chosen by split: {}",
                 self.dataset,
@@ -201,7 +235,8 @@ impl Decided {
 /// As the files name it.
 fn name(candidate: Candidate) -> String {
     match candidate {
-        Candidate::Score(name) => name.to_owned(),
+        Candidate::Score(name) | Candidate::Baseline(name) => name.to_owned(),
+        Candidate::Random(name) => format!("random:{name}"),
         Candidate::Plus(a) => format!("z{a}"),
         Candidate::Minus(b) => format!("-z{b}"),
         Candidate::Pair(a, b) => format!("z{a}-z{b}"),

@@ -34,6 +34,8 @@ pub mod figure;
 mod findings;
 mod join;
 mod notes;
+#[cfg(test)]
+mod planted;
 pub mod predictable;
 pub mod published;
 mod record;

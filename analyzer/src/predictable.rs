@@ -90,7 +90,14 @@ mod tests {
         let labels: Vec<_> =
             (0..n).map(|i| label(i as i32, 1, true, Some((i * 37) % 61 + (i * 13) % 17 > 38))).collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        let mut sample = Sample { dataset: "d".to_owned(), recording, random: None, mask, windows: None };
+        let mut sample = Sample {
+            dataset: "d".to_owned(),
+            problem_id: "p".to_owned(),
+            recording,
+            random: None,
+            mask,
+            windows: None,
+        };
         let settings = Settings {
             smoothers: vec![Smoother::Mean],
             window: 1,

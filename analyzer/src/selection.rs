@@ -4,18 +4,21 @@
 //! of layers are made of `z_l`, the rolling z-score of `hs_l2` at layer `l`: `z_a`, `-z_b` and `z_a - z_b` for all pairs.
 //! They are compared as **combined** scores: the layer with the largest |rho| of its own need not be part of the best pair.
 //!
-//! The best of a thousand candidates looks good on the traces that it was chosen on. So traces are split into [`FOLDS`]
-//! parts by their order; for each part the best on the others is measured on it, and the mean of these is the honest figure
+//! The best of a thousand candidates looks good on the traces that it was chosen on. So problems are split into [`FOLDS`]
+//! parts by their order, all traces of a problem in one part; for each part the best on the others is measured on it, and the mean of these is the honest figure
 //! of choosing.
+
+use std::collections::BTreeMap;
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;
 use rayon::prelude::*;
 
 use crate::bands::BAND_SIGNAL;
+use crate::baseline::Baseline;
 use crate::decision::{Limits, replay};
 use crate::error::Result;
-use crate::record::Column;
+use crate::record::{Column, Recording};
 use crate::resamples::Resamples;
 use crate::study::{Sample, Settings, smooth};
 
@@ -27,6 +30,10 @@ pub const FOLDS: usize = 5;
 pub enum Candidate {
     /// A recorded score.
     Score(&'static str),
+    /// The same score through random weights.
+    Random(&'static str),
+    /// What needs no model.
+    Baseline(&'static str),
     /// `z_a` of a layer.
     Plus(usize),
     /// `-z_b` of a layer.
@@ -55,7 +62,7 @@ pub struct Picked {
     pub best: Candidate,
     /// Its AUC on the traces that it was chosen on.
     pub auc: f64,
-    /// Mean over traces of the AUC of the best of the other parts; `None` below [`FOLDS`] traces.
+    /// Mean over traces of the AUC of the best of the other parts; `None` below [`FOLDS`] problems.
     pub held_out: Option<f64>,
     /// The best of each split, in order.
     pub by_fold: Vec<Candidate>,
@@ -70,22 +77,45 @@ type Layers = Vec<Vec<Option<f32>>>;
 /// AUC of each trace, `[n]`, by candidate.
 type Values = Vec<(Candidate, Vec<Option<f64>>)>;
 
-/// Values the recorded scores of the samples of one problem set; `limits` has one entry a sample.
+/// The series of a signal of that name.
+type SeriesOf = fn(&Sample, &str) -> Option<Vec<Option<f32>>>;
+
+/// Values the recorded scores of the samples of one problem set, the same through random weights, and the baselines; `limits`
+/// has one entry a sample.
 pub fn scores(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Vec<Selected> {
-    let names: Vec<&'static str> = samples.first().map_or_else(Vec::new, |sample| {
-        sample.recording.columns.iter().filter(|c| c.layer.is_none()).map(|c| c.signal).collect()
-    });
-    let of = |name: &&'static str| {
-        let value = |(sample, limits): (&&Sample, &Limits)| {
-            let column = sample.recording.columns.iter().find(|c| c.layer.is_none() && c.signal == *name)?;
-            let is_known = column.values.iter().any(Option::is_some);
-            let found = if is_known { replay(&column.values, &labels(sample), *limits) } else { None };
-            found.map(|found| found.auc)
-        };
-        (Candidate::Score(name), samples.iter().zip(limits).map(value).collect())
+    let names = |of: fn(&Sample) -> Option<&Recording>| -> Vec<&'static str> {
+        let first = samples.first().and_then(|sample| of(sample));
+        first.map_or_else(Vec::new, |r| r.columns.iter().filter(|c| c.layer.is_none()).map(|c| c.signal).collect())
     };
-    let values: Values = names.par_iter().map(of).collect();
-    summaries(&values, settings)
+    let of_model: SeriesOf = |sample, name| column(&sample.recording, name);
+    let of_random: SeriesOf = |sample, name| column(sample.random.as_ref()?, name);
+    let value = |name: &'static str, of: SeriesOf| {
+        let of_sample = |(sample, limits): (&&Sample, &Limits)| valued(&of(sample, name)?, sample, *limits);
+        samples.iter().zip(limits).map(of_sample).collect::<Vec<_>>()
+    };
+    let mut candidates: Values =
+        names(|s| Some(&s.recording)).par_iter().map(|n| (Candidate::Score(n), value(n, of_model))).collect();
+    let random: Values =
+        names(|s| s.random.as_ref()).par_iter().map(|n| (Candidate::Random(n), value(n, of_random))).collect();
+    candidates.extend(random);
+    for baseline in Baseline::ALL {
+        let columns = baseline.series(samples);
+        let of = |((sample, limits), column): ((&&Sample, &Limits), &Vec<Option<f32>>)| valued(column, sample, *limits);
+        let values = samples.iter().zip(limits).zip(&columns).map(of).collect();
+        candidates.push((Candidate::Baseline(baseline.name()), values));
+    }
+    summaries(&candidates, settings)
+}
+
+/// The series of a signal that has no layers.
+fn column(recording: &Recording, name: &str) -> Option<Vec<Option<f32>>> {
+    recording.columns.iter().find(|c| c.layer.is_none() && c.signal == name).map(|c| c.values.clone())
+}
+
+/// The AUC at decision time of a series; `None` where it is undefined throughout.
+fn valued(series: &[Option<f32>], sample: &Sample, limits: Limits) -> Option<f64> {
+    let is_known = series.iter().any(Option::is_some);
+    if is_known { replay(series, &labels(sample), limits).map(|found| found.auc) } else { None }
 }
 
 /// Values all layers and pairs, and chooses. `None` without recorded steps or without any value.
@@ -107,7 +137,7 @@ pub fn pick(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Resu
         (*candidate, scored.iter().zip(&labels).zip(limits).map(value).collect())
     };
     let values: Values = candidates.par_iter().map(of).collect();
-    let Some(picked) = choose(&values, samples.len()) else { return Ok(None) };
+    let Some(picked) = choose(&values, &folds(samples)) else { return Ok(None) };
     Ok(Some((summaries(&values, settings), picked)))
 }
 
@@ -129,7 +159,7 @@ fn z_scores(sample: &Sample, settings: &Settings) -> Result<Vec<Vec<Option<f32>>
 
 fn combined(layers: &[Vec<Option<f32>>], candidate: Candidate) -> Vec<Option<f32>> {
     match candidate {
-        Candidate::Score(_) => Vec::new(),
+        Candidate::Score(_) | Candidate::Random(_) | Candidate::Baseline(_) => Vec::new(),
         Candidate::Plus(a) => layers[a].clone(),
         Candidate::Minus(b) => layers[b].iter().map(|z| z.map(|z| -z)).collect(),
         Candidate::Pair(a, b) => layers[a].iter().zip(&layers[b]).map(|(a, b)| Some((*a)? - (*b)?)).collect(),
@@ -155,16 +185,28 @@ fn summaries(values: &Values, settings: &Settings) -> Vec<Selected> {
 /// Replicates for a candidate at most: there are a thousand candidates, and means need few.
 const MAX_REPLICATES: usize = 1000;
 
-/// The best candidate, and what choosing gives on traces that had no part in it.
-fn choose(values: &Values, n: usize) -> Option<Picked> {
+/// The part that each trace belongs to: problems in turn, in the order in which they first come.
+fn folds(samples: &[&Sample]) -> Vec<usize> {
+    let mut problems: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut folds = Vec::with_capacity(samples.len());
+    for sample in samples {
+        let next = problems.len();
+        folds.push(*problems.entry(&sample.problem_id).or_insert(next) % FOLDS);
+    }
+    folds
+}
+
+/// The best candidate, and what choosing gives on traces that had no part in it; `folds` has the part of each trace.
+fn choose(values: &Values, folds: &[usize]) -> Option<Picked> {
     let (best, auc) = best(values, |_| true)?;
-    let folds = if n < FOLDS { 0 } else { FOLDS };
+    let n_folds = folds.iter().max().map_or(0, |last| last + 1);
     let (mut held_out, mut by_fold) = (Vec::new(), Vec::new());
-    for fold in 0..folds {
-        let Some((chosen, _)) = self::best(values, |trace| trace % FOLDS != fold) else { continue };
+    for fold in 0..if n_folds < FOLDS { 0 } else { FOLDS } {
+        let Some((chosen, _)) = self::best(values, |trace| folds[trace] != fold) else { continue };
         by_fold.push(chosen);
         let of_chosen = values.iter().find(|(candidate, _)| *candidate == chosen).map(|(_, by_trace)| by_trace);
-        held_out.extend(of_chosen.into_iter().flat_map(|all| all.iter().skip(fold).step_by(FOLDS).flatten()));
+        let own = of_chosen.into_iter().flat_map(|all| all.iter().zip(folds).filter(|(_, f)| **f == fold));
+        held_out.extend(own.filter_map(|(auc, _)| *auc));
     }
     Some(Picked { best, auc, held_out: mean(&held_out), by_fold })
 }
@@ -192,12 +234,12 @@ mod tests {
         // Pair (0, 1) is good everywhere; layer 2 is perfect on the first trace alone.
         let pair = (Candidate::Pair(0, 1), [0.6; 6]);
         let lucky = (Candidate::Plus(2), [1.0, 0.5, 0.5, 0.5, 0.5, 0.5]);
-        let picked = choose(&values(&[pair, lucky]), 6).expect("values");
+        let picked = choose(&values(&[pair, lucky]), &[0, 1, 2, 3, 4, 0]).expect("values");
         assert_eq!((picked.best, picked.auc), (Candidate::Pair(0, 1), 0.6));
         assert!((picked.held_out.expect("six traces") - 0.6).abs() < 1e-15);
         assert_eq!(picked.by_fold, [Candidate::Pair(0, 1); 5]);
-        assert_eq!(choose(&values(&[pair]), 3).expect("values").held_out, None);
-        assert_eq!(choose(&Vec::new(), 6), None);
+        assert_eq!(choose(&values(&[pair]), &[0, 1, 2]).expect("values").held_out, None);
+        assert_eq!(choose(&Vec::new(), &[]), None);
     }
 
     #[test]

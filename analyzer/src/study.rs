@@ -25,6 +25,8 @@ use crate::windows::Windows;
 pub struct Sample {
     /// Problem set of the trace.
     pub dataset: String,
+    /// Problem that it solves; several samples of one problem are never split apart.
+    pub problem_id: String,
     /// Signals of the model.
     pub recording: Recording,
     /// The same signals of random weights, where there are such.
@@ -47,7 +49,8 @@ impl Sample {
         labels: impl IntoIterator<Item = &'l epikv_schemas::LabelToken>,
     ) -> Result<Self> {
         let mask = Mask::new(&recording, labels)?;
-        Ok(Self { dataset: trace.dataset.clone(), recording, random, mask, windows: None })
+        let (dataset, problem_id) = (trace.dataset.clone(), trace.problem_id.clone());
+        Ok(Self { dataset, problem_id, recording, random, mask, windows: None })
     }
 
     /// The same with the labels of its windows.

@@ -46,7 +46,7 @@ fn samples(golden: &Value) -> Vec<Sample> {
             })
             .collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "made".to_owned(), recording, random: None, mask, windows: None }
+        Sample { dataset: "made".to_owned(), problem_id: "p".to_owned(), recording, random: None, mask, windows: None }
     };
     list(&golden["traces"]).iter().enumerate().map(sample).collect()
 }

@@ -82,7 +82,7 @@ pub use parse::{NamedPolicy, PARTS};
 pub use policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
 pub use recorder::Eviction;
 pub use registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
-pub use score::{Bands, Score};
+pub use score::{Bands, OneLayer, Score};
 pub use scores::Labels;
 pub use summary::{Comparisons, Group, Summary, Time};
 pub use under_way::Recorded;

@@ -28,7 +28,8 @@ pub struct NamedPolicy {
 pub static PARTS: &[(&str, &str)] = &[
     (
         "score",
-        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), tova, labels",
+        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), layer(LAYER), layer(-LAYER), kv-key, k-norm, key-diff, h2o, \
+         h2o(decode), tova, labels",
     ),
     ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
     ("select", "top-k"),

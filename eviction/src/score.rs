@@ -6,6 +6,7 @@
 //! | `random` | a number in [0, 1) that depends on (seed, problem, sample, `p`) and nothing else | frozen |
 //! | `epikv` | [`Epikv`]: z-score of the step at layer 10 less that at layer 21 | frozen |
 //! | `epikv-raw` | the same with rolling means | frozen |
+//! | `layer(L)`, `layer(-L)` | [`LayerZ`]: z-score of the step at layer `L` of this model, or its negative | frozen |
 //! | `kv-key` | [`KvKey`]: rolling mean of the key's variance over channels | frozen |
 //! | `labels` | share of the windows over `p` that flipped the answer; 1 where there is no label | frozen |
 //! | `k-norm`, `key-diff` | [`KeyScore`]: minus the key's length, or its cosine with the mean direction | live |
@@ -21,7 +22,7 @@ use std::str::FromStr;
 use epikv_model::cache::Pos;
 use epikv_model::sampler::RandomStream;
 use epikv_model::taps::ProbePlan;
-use epikv_signals::{AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, Signal};
+use epikv_signals::{AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, LayerZ, Signal};
 
 use crate::error::{Error, Result};
 use crate::own_score::{OwnKind, OwnScore};
@@ -39,6 +40,8 @@ pub enum Score {
     Random,
     /// The difference of two layers.
     Epikv(Bands),
+    /// One layer.
+    Layer(OneLayer),
     /// Key variance.
     KvKey,
     /// By the keys held.
@@ -60,6 +63,21 @@ pub struct Bands {
     pub layers: Option<[usize; 2]>,
     /// Length of the rolling window; 64 where not given.
     pub window: Option<usize>,
+}
+
+/// A layer of this model whose z-score is the score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OneLayer {
+    /// The layer, 0-based.
+    pub layer: usize,
+    /// Small steps are kept.
+    pub minus: bool,
+}
+
+impl OneLayer {
+    fn signal(self, n_layers: usize) -> Result<LayerZ> {
+        Ok(LayerZ::new(self.layer, self.minus, n_layers)?)
+    }
 }
 
 impl Bands {
@@ -85,6 +103,7 @@ impl Score {
         Ok(match self {
             Self::Recency | Self::Random | Self::Labels | Self::Keys(_) => ProbePlan::default(),
             Self::Epikv(bands) => bands.signal(n_layers)?.plan(),
+            Self::Layer(one) => one.signal(n_layers)?.plan(),
             Self::KvKey => KvKey::new(n_layers)?.plan(),
             Self::H2o(rows) => AttentionSum::plan(rows, n_layers),
             Self::Own(own) => match own.kind {
@@ -114,6 +133,7 @@ impl Score {
     pub(crate) fn signal(self, n_layers: usize) -> Result<Option<Box<dyn Signal>>> {
         Ok(match self {
             Self::Epikv(bands) => Some(Box::new(bands.signal(n_layers)?)),
+            Self::Layer(one) => Some(Box::new(one.signal(n_layers)?)),
             Self::KvKey => Some(Box::new(KvKey::new(n_layers)?)),
             Self::Own(OwnScore { kind: OwnKind::Signal(build), .. }) => Some(build(n_layers)?),
             _ => None,
@@ -140,6 +160,7 @@ impl fmt::Display for Score {
             Self::H2o(AttentionRows::Newest) => f.write_str("tova"),
             Self::Labels => f.write_str("labels"),
             Self::Own(own) => f.write_str(own.name),
+            Self::Layer(OneLayer { layer, minus }) => write!(f, "layer({}{layer})", if *minus { "-" } else { "" }),
             Self::Epikv(bands) => {
                 f.write_str(if bands.raw { "epikv-raw" } else { "epikv" })?;
                 let layers = bands.layers.map(|[a, b]| format!("{a}+{b}"));
@@ -152,8 +173,8 @@ impl fmt::Display for Score {
 }
 
 /// What a score may be on the command line.
-const FORMS: &str =
-    "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), kv-key, k-norm, key-diff, h2o, h2o(decode), tova or labels";
+const FORMS: &str = "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), layer(LAYER), layer(-LAYER), kv-key, k-norm, key-diff, h2o, \
+     h2o(decode), tova or labels";
 
 impl FromStr for Score {
     type Err = Error;
@@ -174,6 +195,11 @@ impl FromStr for Score {
             ("h2o", None) => Ok(Self::H2o(AttentionRows::All)),
             ("tova", None) => Ok(Self::H2o(AttentionRows::Newest)),
             ("h2o", Some("decode")) => Ok(Self::H2o(AttentionRows::Decode)),
+            ("layer", Some(given)) => {
+                let (digits, minus) = given.strip_prefix('-').map_or((given, false), |digits| (digits, true));
+                let layer = digits.parse().map_err(|_| wrong())?;
+                Ok(Self::Layer(OneLayer { layer, minus }))
+            }
             ("epikv" | "epikv-raw", argument) => {
                 let (mut layers, mut bands) = (Vec::new(), Bands { raw: name == "epikv-raw", ..Bands::default() });
                 for part in argument.into_iter().flat_map(|a| a.split('+')) {
@@ -225,10 +251,28 @@ mod tests {
             "epikv",
             "epikv-raw",
         ];
-        for text in texts.into_iter().chain(["epikv(1+3)", "epikv-raw(2+0+window16)", "epikv(window8)"]) {
+        for text in texts.into_iter().chain([
+            "epikv(1+3)",
+            "epikv-raw(2+0+window16)",
+            "epikv(window8)",
+            "layer(3)",
+            "layer(-3)",
+        ]) {
             assert_eq!(text.parse::<Score>().expect("a score").to_string(), text);
         }
-        for text in ["", "h2o(", "h2o(all)", "epikv(1)", "epikv(1+2+3)", "epikv(a+b)", "recency(3)", "epikv(1+2", "z"] {
+        for text in [
+            "",
+            "h2o(",
+            "h2o(all)",
+            "epikv(1)",
+            "epikv(1+2+3)",
+            "epikv(a+b)",
+            "recency(3)",
+            "epikv(1+2",
+            "z",
+            "layer",
+            "layer(--1)",
+        ] {
             assert!(matches!(text.parse::<Score>(), Err(Error::PartValue { part: "score", .. })), "{text}");
         }
     }

@@ -77,7 +77,7 @@ impl Scores {
             Score::Recency => Source::Recency,
             Score::Random => Source::Random(stream),
             Score::Labels => Source::Labels(labels.cloned().unwrap_or_default()),
-            Score::Epikv(_) | Score::KvKey | Score::Own(_) => match score.signal(n_layers)? {
+            Score::Epikv(_) | Score::Layer(_) | Score::KvKey | Score::Own(_) => match score.signal(n_layers)? {
                 Some(signal) => Source::Signal(signal),
                 None => Source::Recency,
             },

@@ -125,6 +125,13 @@ pub(crate) struct EvictArgs {
     /// New tokens of a replayed answer at most.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = at_least_one)]
     pub(crate) answer_tokens: usize,
+    /// Layers for `epikv` and `epikv-raw`: the file selection.parquet of `epikv correlate --pick`. Refused if a problem of
+    /// this run is among those that the layers were chosen on.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) layers_from: Option<PathBuf>,
+    /// The problem set whose choice is taken where --layers-from has several.
+    #[arg(long, value_name = "NAME", requires = "layers_from")]
+    pub(crate) layers_dataset: Option<String>,
     /// How tokens are chosen.
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,

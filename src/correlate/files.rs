@@ -1,7 +1,7 @@
 //! The files of a run.
 
 use anyhow::Result;
-use epikv_analyzer::figure::{Plot, png, svg};
+use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, Plot, pdf, png, svg};
 use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
 use epikv_model::Model;
 use epikv_schemas::Provenance;
@@ -13,7 +13,13 @@ use crate::cli::CorrelateArgs;
 use crate::output::{RunFolder, input};
 use crate::setup;
 
-pub(super) const FILES: &[&str] = &[
+/// Every file that a run may write.
+pub(super) fn files() -> Vec<String> {
+    let figures = GALLERY.iter().flat_map(|name| ENDINGS.map(|ending| format!("{name}.{ending}")));
+    FILES.iter().map(|file| (*file).to_owned()).chain(figures).collect()
+}
+
+const FILES: &[&str] = &[
     "signals_hs.parquet",
     "signals_kv.parquet",
     "signals_token.parquet",
@@ -25,6 +31,7 @@ pub(super) const FILES: &[&str] = &[
     "selection.parquet",
     "figure_layers.svg",
     "figure_layers.png",
+    "figure_layers.pdf",
     "figure_layers.csv",
     "report.md",
 ];
@@ -35,6 +42,7 @@ pub(super) struct Results<'r> {
     pub(super) decided: &'r AtBudget,
     /// `None` where no signal has layers.
     pub(super) plot: Option<&'r Plot>,
+    pub(super) charts: &'r [Chart],
     pub(super) report: &'r str,
 }
 
@@ -92,7 +100,13 @@ pub(super) fn write(
         let drawn = svg(plot);
         folder.write_bytes("figure_layers.svg", drawn.as_bytes())?;
         folder.write_bytes("figure_layers.png", &png(&drawn)?)?;
+        folder.write_bytes("figure_layers.pdf", &pdf(&drawn)?)?;
         folder.write_bytes("figure_layers.csv", plot.csv().as_bytes())?;
+    }
+    for chart in results.charts {
+        for (file, content) in chart.files()? {
+            folder.write_bytes(&file, &content)?;
+        }
     }
     folder.write_bytes("report.md", results.report.as_bytes())?;
     folder.finish()
@@ -146,6 +160,7 @@ pub(super) fn report(
     summary: &Summary,
     settings: &Settings,
     has_figure: bool,
+    charts: &[Chart],
     more: &str,
     notes: &[String],
 ) -> String {
@@ -174,6 +189,7 @@ pub(super) fn report(
     }
     page.push(markdown(summary, settings).trim_end().to_owned());
     page.push(more.to_owned());
+    page.extend(charts.iter().map(|chart| format!("![{}]({}.svg)", chart.title(), chart.name())));
     if !notes.is_empty() {
         page.push(notes.iter().map(|note| format!("- {note}")).collect::<Vec<_>>().join("\n"));
     }

@@ -43,6 +43,7 @@ pub(super) fn write(mut folder: RunFolder, cells: Cells, runs: &Runs, about: &Ab
     let labels = args.labels.as_ref().filter(|_| replayed).map(|folder| folder.join(LABELS));
     let mut inputs = vec![input(problems)?];
     inputs.extend(labels.as_deref().map(input).transpose()?);
+    inputs.extend(args.layers_from.as_deref().map(input).transpose()?);
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);

@@ -52,3 +52,45 @@ pub(super) fn look(kind: SeriesKind) -> Look {
         },
     }
 }
+
+/// How a line of a [`LineChart`](super::LineChart) is told from others: by colour, dashes and marker.
+#[derive(Debug)]
+pub(super) struct LineLook {
+    pub(super) colour: &'static str,
+    dashes: &'static str,
+    pub(super) radius: f64,
+    filled: bool,
+}
+
+impl LineLook {
+    const fn new(colour: &'static str, dashes: &'static str, radius: f64, filled: bool) -> Self {
+        Self { colour, dashes, radius, filled }
+    }
+
+    pub(super) fn style(&self) -> String {
+        let dashes =
+            if self.dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dashes) };
+        format!("stroke=\"{}\" stroke-width=\"1.3\" stroke-linejoin=\"round\"{dashes}", self.colour)
+    }
+
+    pub(super) fn marker(&self) -> String {
+        let Self { colour, filled, .. } = self;
+        if *filled {
+            format!("fill=\"{colour}\"")
+        } else {
+            format!("fill=\"#ffffff\" stroke=\"{colour}\" stroke-width=\"0.8\"")
+        }
+    }
+}
+
+/// Looks of the lines of a figure, in their order.
+pub(super) static LINE_LOOKS: [LineLook; 8] = [
+    LineLook::new("#0072b2", "", 1.7, true),
+    LineLook::new("#d55e00", "", 1.5, false),
+    LineLook::new("#009e73", "4 2", 1.5, true),
+    LineLook::new("#cc79a7", "4 2", 1.5, false),
+    LineLook::new("#e69f00", "1 2", 1.5, true),
+    LineLook::new("#56b4e9", "1 2", 1.5, false),
+    LineLook::new("#595959", "6 2 1 2", 1.3, true),
+    LineLook::new("#1a1a1a", "6 2 1 2", 1.3, false),
+];

@@ -1,10 +1,11 @@
 //! One panel: bands, axes, the zero line, ribbons and lines.
 
 use super::axis::{RhoAxis, layer_ticks};
-use super::drawing::{Anchor, Drawing, Length};
+use super::drawing::{Anchor, Drawing, Escaped, Length};
 use super::look::{GREY, INK, LABEL, SMALL, look};
 use super::plot::{Panel, Plot, Point, Series};
 use super::svg::shortened;
+use crate::bands::Band;
 
 /// Height of the axes.
 pub(super) const PLOT: f64 = 132.0;
@@ -21,11 +22,11 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Half a layer of room on each side.
-    fn x(&self, place: f64) -> f64 {
+    pub(super) fn x(&self, place: f64) -> f64 {
         self.left + self.width * (place + 0.5) / self.n_layers.max(1) as f64
     }
 
-    fn y(&self, rho: f64) -> f64 {
+    pub(super) fn y(&self, rho: f64) -> f64 {
         self.top + PLOT * (self.rho.hi() - rho) / (self.rho.hi() - self.rho.lo())
     }
 
@@ -34,13 +35,45 @@ impl Frame {
     }
 }
 
+/// What the axes of a panel carry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axes<'t> {
+    pub(super) heading: &'t str,
+    pub(super) note: &'t str,
+    pub(super) y_label: &'t str,
+    pub(super) bands: &'t [Band],
+    /// Whether the panel has the vertical axis to itself.
+    pub(super) labelled: bool,
+}
+
 /// Draws a panel; `labelled` says whether it has the axis of rho to itself.
 pub(super) fn draw_panel(drawing: &mut Drawing, plot: &Plot, panel: &Panel, frame: &Frame, labelled: bool) {
-    let (left, right, bottom) = (frame.left, frame.left + frame.width, frame.top + PLOT);
     let heading = format!("{}, {}", shortened(&panel.dataset), panel.smoothing);
-    drawing.text((left, frame.top - 14.5), LABEL, Anchor::Start, INK, &heading);
-    drawing.text((left, frame.top - 5.0), SMALL, Anchor::Start, GREY, &panel.counts);
-    for band in &plot.bands {
+    let (bands, y_label) = (&plot.bands, "Spearman's rho");
+    let axes = Axes { heading: &heading, note: &panel.counts, y_label, bands, labelled };
+    draw_axes(drawing, frame, &axes);
+    for series in &panel.series {
+        ribbon(drawing, series, frame);
+    }
+    for series in &panel.series {
+        draw_series(drawing, series, frame);
+    }
+    draw_edges(drawing, frame);
+}
+
+/// The left and lower edge, over everything else.
+pub(super) fn draw_edges(drawing: &mut Drawing, frame: &Frame) {
+    let (left, right, bottom) = (frame.left, frame.left + frame.width, frame.top + PLOT);
+    drawing.line((left, frame.top), (left, bottom), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
+    drawing.line((left, bottom), (right, bottom), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
+}
+
+/// Heading, bands, ticks and the zero line.
+pub(super) fn draw_axes(drawing: &mut Drawing, frame: &Frame, axes: &Axes<'_>) {
+    let (left, right, bottom) = (frame.left, frame.left + frame.width, frame.top + PLOT);
+    drawing.text((left, frame.top - 14.5), LABEL, Anchor::Start, INK, axes.heading);
+    drawing.text((left, frame.top - 5.0), SMALL, Anchor::Start, GREY, axes.note);
+    for band in axes.bands {
         let (from, to) = (frame.x(*band.layers.start() as f64 - 0.5), frame.x(*band.layers.end() as f64 + 0.5));
         drawing.push(format_args!(
             "<rect class=\"band\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{PLOT}\" fill=\"#ebebeb\" stroke=\"#ffffff\" stroke-width=\"0.8\"/>",
@@ -53,32 +86,25 @@ pub(super) fn draw_panel(drawing: &mut Drawing, plot: &Plot, panel: &Panel, fram
     for (value, text) in frame.rho.ticks() {
         let y = frame.y(value);
         drawing.line((left - 3.0, y), (left, y), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
-        if labelled {
+        if axes.labelled {
             drawing.text((left - 5.0, y + 2.5), SMALL, Anchor::End, INK, &text);
         }
     }
-    for layer in layer_ticks(plot.n_layers) {
+    for layer in layer_ticks(frame.n_layers) {
         let x = frame.x(layer as f64);
         drawing.line((x, bottom), (x, bottom + 3.0), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
         drawing.text((x, bottom + 11.0), SMALL, Anchor::Middle, INK, &layer.to_string());
     }
-    if labelled {
+    if axes.labelled {
         let (x, y) = (left - 31.0, frame.top + PLOT / 2.0);
         drawing.push(format_args!(
             "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{LABEL}\" text-anchor=\"middle\" fill=\"{INK}\" \
-             transform=\"rotate(-90 {x:.2} {y:.2})\">Spearman's rho</text>"
+             transform=\"rotate(-90 {x:.2} {y:.2})\">{}</text>",
+            Escaped(axes.y_label)
         ));
     }
     let zero = frame.y(0.0);
     drawing.line((left, zero), (right, zero), &format!("class=\"zero\" stroke=\"{INK}\" stroke-width=\"0.6\""));
-    for series in &panel.series {
-        ribbon(drawing, series, frame);
-    }
-    for series in &panel.series {
-        draw_series(drawing, series, frame);
-    }
-    drawing.line((left, frame.top), (left, bottom), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
-    drawing.line((left, bottom), (right, bottom), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
 }
 
 /// The intervals of a line: a ribbon over each run of layers that have one, a bar where a layer stands alone.

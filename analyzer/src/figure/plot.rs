@@ -1,5 +1,6 @@
 //! What a figure shows, as data, and as CSV in full.
 
+use super::chart::{number, quoted};
 use crate::bands::Band;
 
 /// What a line of a panel is.
@@ -88,7 +89,6 @@ impl Plot {
     /// The plotted numbers, in full, as CSV.
     pub fn csv(&self) -> String {
         let mut text = String::from("dataset,signal,smoothing,series,layer,x,rho,boot_lo,boot_hi\n");
-        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         for panel in &self.panels {
             for series in &panel.series {
                 for point in &series.points {
@@ -111,12 +111,6 @@ impl Plot {
         }
         text
     }
-}
-
-/// A field of a CSV.
-fn quoted(text: &str) -> String {
-    let plain = !text.contains(['"', ',', '\n', '\r']);
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
 #[cfg(test)]

@@ -18,14 +18,7 @@ const POINTS_PER_INCH: f32 = 72.0;
 /// # Errors
 /// If it is no SVG, or too large to hold.
 pub fn png(svg: &str) -> Result<Vec<u8>> {
-    let failed = |expected| move |error: &dyn std::fmt::Display| Error::Drawing { expected, got: error.to_string() };
-    let mut fonts = Database::new();
-    // Noto Sans, under the SIL Open Font License 1.1.
-    fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
-    fonts.set_sans_serif_family(FONT);
-    let options =
-        Options { fontdb: Arc::new(fonts), font_family: FONT.to_owned(), dpi: POINTS_PER_INCH, ..Options::default() };
-    let tree = Tree::from_str(svg, &options).map_err(|error| failed("an SVG")(&error))?;
+    let tree = tree(svg)?;
     let scale = DOTS_PER_INCH / POINTS_PER_INCH;
     let size = tree.size();
     let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
@@ -33,6 +26,21 @@ pub fn png(svg: &str) -> Result<Vec<u8>> {
         .ok_or_else(|| failed("a picture that fits into memory")(&format!("{width} x {height} pixels")))?;
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|error| failed("a PNG")(&error))
+}
+
+/// An SVG as shapes, its letters as outlines of the font that the binary carries; lengths are points.
+pub(super) fn tree(svg: &str) -> Result<Tree> {
+    let mut fonts = Database::new();
+    // Noto Sans, under the SIL Open Font License 1.1.
+    fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
+    fonts.set_sans_serif_family(FONT);
+    let options =
+        Options { fontdb: Arc::new(fonts), font_family: FONT.to_owned(), dpi: POINTS_PER_INCH, ..Options::default() };
+    Tree::from_str(svg, &options).map_err(|error| failed("an SVG")(&error))
+}
+
+fn failed(expected: &'static str) -> impl Fn(&dyn std::fmt::Display) -> Error {
+    move |error| Error::Drawing { expected, got: error.to_string() }
 }
 
 #[cfg(test)]

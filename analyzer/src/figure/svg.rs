@@ -10,21 +10,21 @@ use super::plot::{Panel, Plot, SeriesKind};
 pub(super) const FONT: &str = "Noto Sans";
 
 /// A double-column figure, 6.75 inches.
-const WIDTH: f64 = 486.0;
-const LEFT: f64 = 42.0;
-const RIGHT: f64 = 8.0;
-const GAP: f64 = 16.0;
-const TOP: f64 = 6.0;
+pub(super) const WIDTH: f64 = 486.0;
+pub(super) const LEFT: f64 = 42.0;
+pub(super) const RIGHT: f64 = 8.0;
+pub(super) const GAP: f64 = 16.0;
+pub(super) const TOP: f64 = 6.0;
 /// Heading and ticks of a panel, above and below its axes.
-const HEADING: f64 = 25.0;
-const TICKS: f64 = 16.0;
+pub(super) const HEADING: f64 = 25.0;
+pub(super) const TICKS: f64 = 16.0;
 /// Label of the axis of layers, below the last row.
-const AXIS: f64 = 12.0;
-const LEGEND_LINE: f64 = 13.0;
-const CAPTION_LINE: f64 = 9.6;
+pub(super) const AXIS: f64 = 12.0;
+pub(super) const LEGEND_LINE: f64 = 13.0;
+pub(super) const CAPTION_LINE: f64 = 9.6;
 
 /// Mean width of a letter over the font size; a little more than it is, so that nothing overlaps.
-const LETTER: f64 = 0.52;
+pub(super) const LETTER: f64 = 0.52;
 
 /// Entries of a line of the legend.
 const LEGEND_COLUMNS: usize = 2;
@@ -48,19 +48,29 @@ pub fn svg(plot: &Plot) -> String {
     }
     let mut bottom = TOP + rows as f64 * (HEADING + PLOT + TICKS) + AXIS;
     bottom = legend(&mut drawing, plot, bottom + 4.0);
-    for line in wrapped(&plot.caption.join(" "), ((WIDTH - LEFT - RIGHT) / (SMALL * LETTER)) as usize) {
-        bottom += CAPTION_LINE;
-        drawing.text((LEFT, bottom), SMALL, Anchor::Start, INK, &line);
-    }
-    let height = bottom + 6.0;
+    bottom = write_caption(&mut drawing, &plot.caption, bottom);
+    document(&format!("Spearman's rho of {} over layers", plot.signal), bottom + 6.0, &drawing)
+}
+
+/// The whole file of a drawing of a given height.
+pub(super) fn document(title: &str, height: f64, drawing: &Drawing) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}pt\" height=\"{height:.2}pt\" \
          viewBox=\"0 0 {WIDTH} {height:.2}\" role=\"img\" font-family=\"{FONT}, Helvetica, Arial, sans-serif\">\n\
-         <title>Spearman's rho of {} over layers</title>\n\
+         <title>{}</title>\n\
          <rect width=\"{WIDTH}\" height=\"{height:.2}\" fill=\"#ffffff\"/>\n{}</svg>\n",
-        Escaped(plot.signal),
+        Escaped(title),
         drawing.body
     )
+}
+
+/// The sentences below a figure; returns the lower edge.
+pub(super) fn write_caption(drawing: &mut Drawing, caption: &[String], mut bottom: f64) -> f64 {
+    for line in wrapped(&caption.join(" "), ((WIDTH - LEFT - RIGHT) / (SMALL * LETTER)) as usize) {
+        bottom += CAPTION_LINE;
+        drawing.text((LEFT, bottom), SMALL, Anchor::Start, INK, &line);
+    }
+    bottom
 }
 
 /// Everything that must lie inside the axis of rho.
@@ -113,7 +123,7 @@ pub(super) fn shortened(name: &str) -> String {
 }
 
 /// Breaks a text at spaces into lines of at most `most` letters; a longer word has a line of its own.
-fn wrapped(text: &str, most: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {

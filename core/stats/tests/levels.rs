@@ -104,7 +104,9 @@ fn other_traces_keep_the_level_where_shifts_reject_trends() {
         assert!(rates[&(shape, true)].iter().all(|&rate| rate <= 0.07), "{shape:?}: {:?}", rates[&(shape, true)]);
     }
     assert!(rates[&(Shape::Stationary, false)].iter().all(|&rate| rate <= 0.07));
-    assert!(rates[&(Shape::Trend, false)].iter().all(|&rate| rate >= 0.9), "{:?}", rates[&(Shape::Trend, false)]);
+    for shape in [Shape::Trend, Shape::Bowl] {
+        assert!(rates[&(shape, false)].iter().all(|&rate| rate >= 0.92), "{shape:?}: {:?}", rates[&(shape, false)]);
+    }
 }
 
 /// Traces with a relation whose strength differs from trace to trace.

@@ -3,16 +3,16 @@
 crate::record::record! {
     /// One score or combination of layers on one problem set a row, replayed as a policy under a budget: the mean over traces
     /// of the area under the ROC curve over the live, evictable tokens at each eviction.
-    pub struct Selection in "selection", version 1 0, unique by (dataset, budget, candidate);
+    pub struct Selection in "selection", version 1 1, unique by (dataset, budget, candidate);
 
     /// Problem set of the traces.
     dataset: String => key(),
     /// The budget, as typed.
     budget: String => key(),
-    /// A score as `epikv signals` lists them, or `z10`, `-z21`, `z10-z21`: rolling z-scores of `hs_l2` at these layers.
+    /// A score as `epikv signals` lists them, `random:` before it through random weights, a baseline, or `z10`, `-z21`, `z10-z21`: rolling z-scores of `hs_l2` at these layers.
     candidate: String => key(),
     /// What it is.
-    kind: String => word(&["score", "layer", "pair"]),
+    kind: String => word(&["score", "baseline", "layer", "pair"]),
     /// Layer that is added, 0-based; null for scores and for a layer that is subtracted alone.
     layer_plus: Option<i16> => number("layer"),
     /// Layer that is subtracted.
