@@ -140,7 +140,7 @@ fn arms_label_side_by_side_and_are_compared() {
         assert_eq!(of("arms/token-5"), of("alone"), "{file}");
     }
     let shares = place.epikv(&["label", "--summary", "alone"]).ok().stdout();
-    assert_eq!(shares.lines().count(), 2 + 4 * 2, "{shares}");
+    assert_eq!(shares.lines().count(), 2 + 4 * 2 + 1 + 2 + 1, "shares, then positions\n{shares}");
     place.epikv(&[&label[..], &["--out", "twice", "--arms", "eos,eos"]].concat()).refused(&[
         "--arms",
         "different fillers",
