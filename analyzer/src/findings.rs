@@ -42,7 +42,7 @@ pub struct TraceShape {
     pub rho_position: Option<f64>,
     /// Lag-1 autocorrelation; `None` where undefined.
     pub lag1: Option<f64>,
-    /// Rho with the label given the position; `None` below [`MIN_PARTIAL`] tokens.
+    /// Rho with the label given the position; `None` below 8 tokens.
     pub rho_partial: Option<f64>,
     /// Rho with the label within tenths of the trace; `None` where undefined.
     pub rho_stratified: Option<f64>,
