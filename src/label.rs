@@ -118,6 +118,8 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     if args.model.fresh && journal_file.is_file() {
         std::fs::remove_file(&journal_file).with_context(|| format!("removing {}", journal_file.display()))?;
     }
+    // Before the journal is there: whoever sees it may send a signal.
+    setup::interrupted()?;
     let mut journal = Journal::open(&journal_file, &model, &config)?;
     if !journal.is_empty() {
         writeln!(std::io::stderr(), "{} regenerations of an earlier run are taken over", journal.len())?;
