@@ -181,7 +181,13 @@ fn config(args: &LabelArgs) -> Result<Config> {
         window: args.window.unwrap_or(base.window),
         stride: args.stride.unwrap_or(base.stride),
         max_new: args.max_new.unwrap_or(base.max_new),
-        intervention: Intervention::from_name(intervention_name(args.intervention), args.lag)?,
+        intervention: match args.intervention {
+            InterventionName::Occlude => Intervention::Occlude,
+            InterventionName::MaskedAnswer => Intervention::MaskedAnswer,
+            InterventionName::MaskedAll => Intervention::MaskedAll,
+            InterventionName::Truncate => Intervention::Truncate,
+            InterventionName::Evict => Intervention::Evict { lag: args.lag },
+        },
         filler: args.filler.clone().unwrap_or(base.filler),
         by: match args.by {
             ByName::Window => By::Window,
@@ -209,16 +215,6 @@ fn config(args: &LabelArgs) -> Result<Config> {
         ..base
     };
     Ok(Config::try_from(settings)?)
-}
-
-fn intervention_name(name: InterventionName) -> &'static str {
-    match name {
-        InterventionName::Occlude => "occlude",
-        InterventionName::MaskedAnswer => "masked-answer",
-        InterventionName::MaskedAll => "masked-all",
-        InterventionName::Truncate => "truncate",
-        InterventionName::Evict => "evict",
-    }
 }
 
 /// Labels with a progress bar.

@@ -18,8 +18,6 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-
 /// What is done to a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Intervention {
@@ -40,34 +38,14 @@ pub enum Intervention {
 }
 
 impl Intervention {
-    /// Names, as on the command line.
-    pub const NAMES: [&str; 5] = ["occlude", "masked-answer", "masked-all", "truncate", "evict"];
-
     /// The name without parameters.
     pub fn name(self) -> &'static str {
-        let at = match self {
-            Self::Occlude => 0,
-            Self::MaskedAnswer => 1,
-            Self::MaskedAll => 2,
-            Self::Truncate => 3,
-            Self::Evict { .. } => 4,
-        };
-        Self::NAMES[at]
-    }
-
-    /// The intervention with a name; `lag` counts for `evict` alone.
-    pub fn from_name(name: &str, lag: usize) -> Result<Self> {
-        match name {
-            "occlude" => Ok(Self::Occlude),
-            "masked-answer" => Ok(Self::MaskedAnswer),
-            "masked-all" => Ok(Self::MaskedAll),
-            "truncate" => Ok(Self::Truncate),
-            "evict" => Ok(Self::Evict { lag }),
-            _ => Err(Error::Setting {
-                setting: "--intervention",
-                expected: Self::NAMES.join(", "),
-                got: name.to_owned(),
-            }),
+        match self {
+            Self::Occlude => "occlude",
+            Self::MaskedAnswer => "masked-answer",
+            Self::MaskedAll => "masked-all",
+            Self::Truncate => "truncate",
+            Self::Evict { .. } => "evict",
         }
     }
 
@@ -116,15 +94,6 @@ impl Serialize for Intervention {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_lead_back() {
-        for name in Intervention::NAMES {
-            assert_eq!(Intervention::from_name(name, 5).expect("a name").name(), name);
-        }
-        assert_eq!(Intervention::from_name("evict", 5).expect("a name").to_string(), "evict(lag=5)");
-        assert!(Intervention::from_name("hide", 0).is_err());
-    }
 
     #[test]
     fn contexts_are_as_the_table_says() {

@@ -146,10 +146,7 @@ fn read_lines(path: &Path) -> Result<Vec<(usize, Value)>> {
 fn by_trace<R>(rows: Vec<R>, id: impl Fn(&R) -> &String) -> BTreeMap<String, Vec<R>> {
     let mut all: BTreeMap<String, Vec<R>> = BTreeMap::new();
     for row in rows {
-        match all.get_mut(id(&row)) {
-            Some(own) => own.push(row),
-            None => drop(all.insert(id(&row).clone(), vec![row])),
-        }
+        all.entry(id(&row).clone()).or_default().push(row);
     }
     all
 }

@@ -11,7 +11,8 @@
 
 use candle_core::{DType, Tensor};
 
-use super::{RowCache, Scope, Slot, SlotMap, write_runs};
+use super::write::write_runs;
+use super::{RowCache, Scope, Slot, SlotMap};
 use crate::error::Result;
 use crate::ops::rotate;
 use crate::rope::Rope;

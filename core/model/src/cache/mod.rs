@@ -4,16 +4,16 @@ mod compacted;
 mod precision;
 mod prefix;
 mod slots;
+mod write;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, DType, Device, InplaceOp1, Layout, Tensor};
+use candle_core::{DType, Device, Tensor};
 
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
-use crate::ops::{kernels_apply, with_f32};
+use crate::ops::with_f32;
 
 use compacted::Compacted;
 pub use precision::Precision;
@@ -114,44 +114,6 @@ impl RowCache {
         self.last = n_tokens.checked_sub(1).map(|i| prefix.positions()[i]);
         self.prefix = (n_tokens > 0).then_some((prefix, n_tokens));
         Ok(self)
-    }
-
-    /// An empty cache behind the first `n_tokens` of a shared prefix without those at the places in `hidden`, which nothing
-    /// will see: what lies before them is shared, what comes after them is copied.
-    ///
-    /// # Errors
-    /// If the places do not lie among those tokens, or something was appended or rotated otherwise before.
-    pub fn with_prefix_without(self, prefix: &Arc<Prefix>, n_tokens: usize, hidden: Range<usize>) -> Result<Self> {
-        if hidden.start > hidden.end || hidden.end > n_tokens || self.rotation != Rotation::Position {
-            return Err(Error::Request {
-                what: "tokens to hide",
-                expected: format!("places among the first {n_tokens}, in a cache rotated by position"),
-                got: format!("{hidden:?}, {:?}", self.rotation),
-            });
-        }
-        let last = n_tokens.checked_sub(1).and_then(|i| prefix.positions().get(i).copied());
-        let mut cache = self.with_prefix(prefix.clone(), hidden.start)?;
-        if n_tokens > prefix.len() {
-            return Err(Error::Request {
-                what: "shared prefix",
-                expected: format!("at most its {} tokens", prefix.len()),
-                got: format!("{n_tokens} tokens"),
-            });
-        }
-        let seen = hidden.end..n_tokens;
-        if !seen.is_empty() {
-            let slots = cache.reserve(&prefix.positions()[seen.clone()])?;
-            for layer in 0..cache.layers.len() {
-                let (stored_k, stored_v) = &cache.layers[layer];
-                let (k, v) = prefix.layer(layer);
-                for (stored, shared) in [(stored_k, k), (stored_v, v)] {
-                    // Every set took the same slots, since all were empty.
-                    write_runs(stored, &shared.narrow(1, seen.start, seen.len())?, &slots[0])?;
-                }
-            }
-        }
-        cache.last = last.filter(|_| n_tokens > 0).or(cache.last);
-        Ok(cache)
     }
 
     /// The same empty cache with another rotation.
@@ -349,37 +311,6 @@ impl RowCache {
         Ok(())
     }
 
-    /// Writes new keys and values of a layer, `[T, H_kv, D]`, into reserved slots.
-    pub(crate) fn write(&self, layer: usize, k: &Tensor, v: &Tensor, slots: &[Vec<Slot>]) -> Result<()> {
-        if kernels_apply(k) && kernels_apply(v) {
-            return with_f32(k, |k| with_f32(v, |v| self.write_slices(layer, k, v, slots)))??;
-        }
-        let (stored_k, stored_v) = &self.layers[layer];
-        for (stored, new) in [(stored_k, k), (stored_v, v)] {
-            let new = new.transpose(0, 1)?.contiguous()?;
-            match self.scope {
-                Scope::Global | Scope::PerLayer => write_runs(stored, &new, &slots[self.set_index(layer, 0)])?,
-                Scope::PerHead => {
-                    for head in 0..self.n_kv_heads {
-                        let (stored, new) = (stored.narrow(0, head, 1)?, new.narrow(0, head, 1)?);
-                        write_runs(&stored, &new, &slots[self.set_index(layer, head)])?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The same from plain slices, for a cache on the CPU.
-    pub(crate) fn write_slices(&self, layer: usize, k: &[f32], v: &[f32], slots: &[Vec<Slot>]) -> Result<()> {
-        let (stored_k, stored_v) = &self.layers[layer];
-        for (stored, new) in [(stored_k, k), (stored_v, v)] {
-            let set = |head| self.set_index(layer, head);
-            stored.inplace_op1(&WriteSlots { new, slots, layer, precision: self.precision, set })?;
-        }
-        Ok(())
-    }
-
     /// Moves the kept tokens to the front of their storage, in order of positions, and shrinks it to `capacity` slots.
     ///
     /// For policies that drop many at once; all sets must hold equally many.
@@ -418,44 +349,4 @@ impl RowCache {
         }
         Ok(fresh)
     }
-}
-
-/// Copies `new` `[T, H, D]` into slots of `[H, capacity, D]` on the CPU, in one pass.
-struct WriteSlots<'a, F> {
-    new: &'a [f32],
-    /// Slots of the `T` tokens, by kept set.
-    slots: &'a [Vec<Slot>],
-    layer: usize,
-    precision: Precision,
-    /// The kept set of a head.
-    set: F,
-}
-
-impl<F: Fn(usize) -> usize> InplaceOp1 for WriteSlots<'_, F> {
-    fn name(&self) -> &'static str {
-        "write-slots"
-    }
-
-    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> candle_core::Result<()> {
-        let (heads, capacity, d) = layout.shape().dims3()?;
-        let CpuStorage::F32(all) = storage else { candle_core::bail!("write-slots: expected f32") };
-        for head in 0..heads {
-            for (token, slot) in self.slots[(self.set)(head)].iter().enumerate() {
-                let (from, to) = ((token * heads + head) * d, layout.start_offset() + (head * capacity + slot.0) * d);
-                self.precision.store(&self.new[from..from + d], self.layer, head, &mut all[to..to + d]);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Copies `new` `[H, T, D]` into `stored` `[H, capacity, D]`, one call for each run of neighbouring slots.
-fn write_runs(stored: &Tensor, new: &Tensor, slots: &[Slot]) -> Result<()> {
-    let mut from = 0;
-    while from < slots.len() {
-        let run = (from..slots.len()).take_while(|&i| slots[i].0 == slots[from].0 + (i - from)).count();
-        stored.slice_set(&new.narrow(1, from, run)?.contiguous()?, 1, slots[from].0)?;
-        from += run;
-    }
-    Ok(())
 }
