@@ -1,6 +1,7 @@
 //! Every figure of the report in full, one line a policy and budget, and one a comparison.
 
-use crate::summary::{Group, Summary};
+use crate::group::Group;
+use crate::summary::Summary;
 
 /// A column: its name, and its field of a group.
 type Column = (&'static str, fn(&Group) -> String);

@@ -14,8 +14,9 @@ pub use self::sections::swap;
 
 use self::table::{UNDEFINED, budget, bytes, number, percent, percents, table};
 use crate::cost::Cost;
+use crate::group::Group;
 use crate::policy::PositionMode;
-use crate::summary::{Group, Summary};
+use crate::summary::Summary;
 
 /// The report: what was asked, accuracy and cost, comparison with no eviction, notes. `title` and `facts` head it.
 pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> String {

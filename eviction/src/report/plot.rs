@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::summary::{Group, Summary};
+use crate::group::Group;
+use crate::summary::Summary;
 
 /// Policies of one row of panels; more could not be told apart.
 const LINES_A_ROW: usize = 6;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::table::{UNDEFINED, budget, percent, percents, table};
-use crate::summary::{Group, Summary};
+use crate::group::Group;
+use crate::summary::Summary;
 
 /// For each set of parts that several scores ran under: the scores at each budget, everything else held. Empty where no
 /// two policies differ in the score alone.
