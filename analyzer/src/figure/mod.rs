@@ -1,7 +1,7 @@
 //! Figures. What is drawn is data first: the same numbers become the SVG, the PNG and PDF made from it, the CSV beside them
 //! and a Vega-Lite spec that reads the CSV.
 //!
-//! [`Plot`] is the detailed two-band figure of one problem set a panel. [`gallery`] makes all others as [`Chart`]s of two
+//! [`Plot`] is the detailed two-band figure of one problem set a panel. [`gallery()`] makes all others as [`Chart`]s of two
 //! kinds: lines over layers and coloured cells.
 
 mod axis;
