@@ -33,7 +33,7 @@ fn coarse(v: f32) -> f32 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn equals_the_definition(rows in 1_usize..20, k in 1_usize..70, n in 1_usize..90, with_bias: bool, seed: u64) {
+    fn equals_the_definition(rows in 1_usize..20, k in prop_oneof![1_usize..70, 250_usize..800], n in 1_usize..90, with_bias: bool, seed: u64) {
         let w = PackedWeights::f32(&numbers(n * k, seed), n, k);
         let (x, bias) = (numbers(rows * k, seed ^ 1), numbers(n, seed ^ 2));
         let bias = with_bias.then_some(bias.as_slice());

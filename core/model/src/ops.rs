@@ -5,6 +5,7 @@
 
 use candle_core::{CpuStorage, DType, Storage, Tensor};
 use epikv_kernels::{norm, pointwise, rope};
+use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
@@ -35,14 +36,35 @@ pub(crate) fn kernels_apply(tensor: &Tensor) -> bool {
     tensor.device().is_cpu() && tensor.dtype() == DType::F32
 }
 
+/// Below this many elements an operation stays on the calling thread: waking another one costs more.
+const SERIAL_BELOW: usize = 1 << 16;
+
+/// Fills `out` from the same rows of `x`, blocks of them on several threads where there are many: `f(first row, x, out)`.
+fn by_rows(x: (&[f32], usize), out: (&mut [f32], usize), f: impl Fn(usize, &[f32], &mut [f32]) + Sync) {
+    let ((x, x_width), (out, out_width)) = (x, out);
+    let threads = rayon::current_num_threads();
+    if threads == 1 || x.len() < SERIAL_BELOW {
+        return f(0, x, out);
+    }
+    let rows = (x.len() / x_width).div_ceil(4 * threads);
+    let blocks = x.par_chunks(rows * x_width).zip(out.par_chunks_mut(rows * out_width));
+    blocks.enumerate().for_each(|(i, (x, out))| f(i * rows, x, out));
+}
+
 /// Some columns of a matrix `[T, N]`, `[T, n]` without gaps.
 pub(crate) fn columns(x: &Tensor, first: usize, n: usize) -> Result<Tensor> {
     if !kernels_apply(x) {
         return Ok(x.narrow(1, first, n)?.contiguous()?);
     }
     let (rows, all) = x.dims2()?;
-    let mut out = Vec::with_capacity(rows * n);
-    with_f32(x, |x| x.chunks_exact(all).for_each(|row| out.extend_from_slice(&row[first..first + n])))?;
+    let mut out = vec![0.0; rows * n];
+    with_f32(x, |x| {
+        by_rows((x, all), (&mut out, n), |_, x, out| {
+            for (row, out) in x.chunks_exact(all).zip(out.chunks_exact_mut(n)) {
+                out.copy_from_slice(&row[first..first + n]);
+            }
+        });
+    })?;
     from_rows(out, &[rows, n])
 }
 
@@ -52,7 +74,12 @@ pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> 
         return reference::rms_norm(x, weight, eps);
     }
     let mut out = vec![0.0; x.elem_count()];
-    with_f32(x, |x| with_f32(weight, |w| norm::rms_norm(x, w, eps as f32, &mut out)))??;
+    with_f32(x, |x| {
+        with_f32(weight, |w| {
+            let d = w.len();
+            by_rows((x, d), (&mut out, d), |_, x, out| norm::rms_norm(x, w, eps as f32, out));
+        })
+    })??;
     from_rows(out, x.dims())
 }
 
@@ -61,16 +88,22 @@ pub(crate) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     if !kernels_apply(x) {
         return reference::rotate(x, cos, sin);
     }
-    let mut out = with_f32(x, <[f32]>::to_vec)?;
     let (_, heads, d) = x.dims3()?;
-    with_f32(cos, |cos| {
-        with_f32(sin, |sin| {
-            let angles = cos.chunks_exact(d / 2).zip(sin.chunks_exact(d / 2));
-            for (token, (cos, sin)) in out.chunks_exact_mut(heads * d).zip(angles) {
-                rope::rotate(token, cos, sin);
-            }
+    let (width, half) = (heads * d, d / 2);
+    let mut out = vec![0.0; x.elem_count()];
+    with_f32(x, |x| {
+        with_f32(cos, |cos| {
+            with_f32(sin, |sin| {
+                by_rows((x, width), (&mut out, width), |first, x, out| {
+                    out.copy_from_slice(x);
+                    let angles = cos.chunks_exact(half).zip(sin.chunks_exact(half)).skip(first);
+                    for (token, (cos, sin)) in out.chunks_exact_mut(width).zip(angles) {
+                        rope::rotate(token, cos, sin);
+                    }
+                });
+            })
         })
-    })??;
+    })???;
     from_rows(out, x.dims())
 }
 
@@ -83,9 +116,11 @@ pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
     let f = both / 2;
     let mut out = vec![0.0; rows * f];
     with_f32(gate_up, |all| {
-        for (row, out) in all.chunks_exact(both).zip(out.chunks_exact_mut(f)) {
-            pointwise::silu_mul(&row[..f], &row[f..], out);
-        }
+        by_rows((all, both), (&mut out, f), |_, all, out| {
+            for (row, out) in all.chunks_exact(both).zip(out.chunks_exact_mut(f)) {
+                pointwise::silu_mul(&row[..f], &row[f..], out);
+            }
+        });
     })?;
     from_rows(out, &[rows, f])
 }
@@ -122,6 +157,24 @@ mod tests {
     use candle_core::Device;
 
     use super::*;
+
+    #[test]
+    fn threads_change_no_bit() -> Result<()> {
+        let (rows, d) = (301, 256);
+        let (x, w) = (random(&[rows, d], 1), random(&[d], 2));
+        let (cos, sin) = (random(&[rows, 16], 3), random(&[rows, 16], 4));
+        let all = |threads: usize| -> Result<Vec<Vec<u32>>> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("pool");
+            pool.install(|| {
+                let heads = x.reshape((rows, 8, 32))?;
+                let results = [rms_norm(&x, &w, 1e-5)?, rotate(&heads, &cos, &sin)?, gated(&x)?, columns(&x, 7, 40)?];
+                results.iter().map(|t| with_f32(t, |t| t.iter().map(|v| v.to_bits()).collect())).collect()
+            })
+        };
+        assert!(rows * d > SERIAL_BELOW, "the case is too small to be spread");
+        assert_eq!(all(1)?, all(3)?);
+        Ok(())
+    }
 
     fn random(shape: &[usize], seed: u32) -> Tensor {
         let n: usize = shape.iter().product();
