@@ -8,11 +8,14 @@ filler eos, answers compared as text. Prompts and seeds are below. Loops:
   fresh    as the authors do: one `generate` over the whole context for each window
   cached   the trace's cache cropped before the first window of a batch of 8, the rest of the context and 64 tokens for the
            whole batch
+  llama    llama.cpp, with `--llama-cpp`: the trace read once, each window's sequence takes over the cells before its own start
+           and reads the rest of its context, eight sequences decode 64 tokens together; the file requantised to f32
   naive    `epikv label --protocol naive`
   fast     `epikv label`
 
 All run on the same windows of the same traces, one after another, `--repeat` times; medians are printed, and how many of
-the texts of `fresh` are those of `epikv label`, letter by letter. Needs torch, transformers, gguf and pyarrow.
+the texts of `fresh` are those of `epikv label`, letter by letter. Needs torch, transformers, gguf and pyarrow, and
+llama-cpp-python for llama.cpp.
 """
 
 import argparse
@@ -22,6 +25,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
@@ -100,6 +104,64 @@ def cached(model, tokenizer, row, windows):
     return texts
 
 
+class LlamaCpp:
+    """llama.cpp on the f32 weights, with room for a trace and a batch of windows."""
+
+    def __init__(self, model, out, n_ctx):
+        import llama_cpp
+
+        self.api = llama_cpp
+        path = str(out / "f32.gguf")
+        params = llama_cpp.llama_model_quantize_default_params()
+        params.ftype, params.allow_requantize = llama_cpp.LLAMA_FTYPE_ALL_F32, True
+        if llama_cpp.llama_model_quantize(str(model).encode(), path.encode(), params):
+            raise SystemExit("llama.cpp could not requantise the file")
+        llama_cpp.llama_backend_init()
+        self.model = llama_cpp.llama_model_load_from_file(path.encode(), llama_cpp.llama_model_default_params())
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx, params.n_batch, params.n_ubatch = n_ctx * (BATCH + 1), 4096, 512
+        params.n_seq_max, params.kv_unified = BATCH + 1, True
+        params.n_threads = params.n_threads_batch = torch.get_num_threads()
+        params.type_k = params.type_v = llama_cpp.GGML_TYPE_F32
+        self.context = llama_cpp.llama_init_from_model(self.model, params)
+        self.memory = llama_cpp.llama_get_memory(self.context)
+        self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
+        self.batch = llama_cpp.llama_batch_init(4096, 0, 1)
+
+    def feed(self, rows):
+        """Reads (sequence, first position, tokens) and returns the arg-max after the last token of each."""
+        n, last = 0, []
+        for sequence, first, tokens in rows:
+            for i, token in enumerate(tokens):
+                self.batch.token[n], self.batch.pos[n], self.batch.n_seq_id[n] = token, first + i, 1
+                self.batch.seq_id[n][0], self.batch.logits[n] = sequence, i + 1 == len(tokens)
+                n += 1
+            last.append(n - 1)
+        self.batch.n_tokens = n
+        if self.api.llama_decode(self.context, self.batch):
+            raise SystemExit("llama.cpp could not decode")
+        logits = (self.api.llama_get_logits_ith(self.context, i) for i in last)
+        return [int(np.ctypeslib.as_array(row, (self.vocab,)).argmax()) for row in logits]
+
+    def label(self, row, windows, eos):
+        self.api.llama_memory_clear(self.memory, True)
+        self.feed([(0, 0, list(row["token_ids"][: row["boundary"]]))])
+        texts = []
+        for at in range(0, len(windows), BATCH):
+            batch = windows[at : at + BATCH]
+            rows = []
+            for s, window in enumerate(batch, 1):
+                self.api.llama_memory_seq_cp(self.memory, 0, s, 0, window["start"])
+                rows.append((s, window["start"], occluded(row, window, eos)[window["start"] :]))
+            new = [self.feed(rows)]
+            for i in range(ANSWER - 1):
+                new.append(self.feed([(s, row["boundary"] + i, [id]) for s, id in enumerate(new[-1], 1)]))
+            texts.extend(list(ids) for ids in zip(*new))
+            for s in range(1, len(batch) + 1):
+                self.api.llama_memory_seq_rm(self.memory, s, -1, -1)
+        return texts
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--epikv", required=True)
@@ -108,6 +170,7 @@ def main():
     parser.add_argument("--traces", default=1, type=int)
     parser.add_argument("--fresh-windows", default=4, type=int, help="windows a trace of the slowest loop")
     parser.add_argument("--repeat", default=3, type=int)
+    parser.add_argument("--llama-cpp", action="store_true")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     traces = make_traces(args, args.out)
@@ -116,8 +179,13 @@ def main():
     assert all(row["boundary"] - row["reason_start"] >= 300 for row in rows), "traces are too short"
     tokenizer = AutoTokenizer.from_pretrained(args.model.parent, gguf_file=args.model.name)
     model = AutoModelForCausalLM.from_pretrained(args.model.parent, gguf_file=args.model.name, dtype=torch.float32).eval()
-    seconds = {name: [] for name in ("fresh", "cached", "naive", "fast")}
-    same = compared = 0
+    seconds = {name: [] for name in ("fresh", "cached", "llama", "naive", "fast")}
+    same = compared = agreed = n_llama = 0
+    llama = LlamaCpp(args.model, args.out, max(row["boundary"] for row in rows) + ANSWER) if args.llama_cpp else None
+
+    def text_of(ids):
+        return tokenizer.decode(ids[: ids.index(tokenizer.eos_token_id)] if tokenizer.eos_token_id in ids else ids)
+
     for _ in range(args.repeat):
         labelled = {}
         for protocol in ("fast", "naive"):
@@ -129,18 +197,25 @@ def main():
             started = time.perf_counter()
             cached(model, tokenizer, row, windows)
             seconds["cached"].append((time.perf_counter() - started) / len(windows))
+            if llama:
+                started = time.perf_counter()
+                texts = llama.label(row, windows, tokenizer.eos_token_id)
+                seconds["llama"].append((time.perf_counter() - started) / len(windows))
+                n_llama += len(texts)
+                agreed += sum(text_of(ids) == w["answer_text"] for w, ids in zip(windows, texts))
             some = windows[:: max(1, len(windows) // args.fresh_windows)][: args.fresh_windows]
             started = time.perf_counter()
             texts = fresh(model, tokenizer, row, some)
             seconds["fresh"].append((time.perf_counter() - started) / len(some))
             for window, ids in zip(some, texts):
-                ids = ids[: ids.index(tokenizer.eos_token_id)] if tokenizer.eos_token_id in ids else ids
                 compared += 1
-                same += tokenizer.decode(ids) == window["answer_text"]
-    median = {name: statistics.median(values) for name, values in seconds.items()}
+                same += text_of(ids) == window["answer_text"]
+    median = {name: statistics.median(values) for name, values in seconds.items() if values}
     for name, value in median.items():
         spread = f"{min(seconds[name]):.3f} to {max(seconds[name]):.3f}"
         print(f"{name:7} {value:.3f} s a window ({spread}), {value / median['fast']:.1f} times fast")
+    if llama:
+        print(f"texts of llama.cpp that are those of epikv: {agreed} of {n_llama}")
     print(f"texts of fresh that are those of epikv: {same} of {compared}")
 
 
