@@ -198,7 +198,7 @@ fn attention_rank(run: &Run) -> Vec<String> {
             steps.len()
         ))
     };
-    ["h2o_attn", "h2o_attn_age64"].into_iter().filter_map(against).collect()
+    ["h2o_attn", "h2o_attn@age=64"].into_iter().filter_map(against).collect()
 }
 
 fn position_rho(run: &Run) -> Vec<String> {

@@ -160,8 +160,9 @@ impl Decoder {
                 taps.record(plan, point(layer), value, &lengths, caches)
             })?;
             write(layer, &k, &v, caches, &slots, &lengths)?;
-            let (mixed, seen) = attention(&q, &lengths, caches, layer, self.attention_shape(), plan.observe(layer))?;
-            if plan.observe(layer).any() {
+            let observe = plan.observe(layer);
+            let (mixed, seen) = attention(&q, &lengths, caches, layer, self.attention_shape(), &observe)?;
+            if observe.any() {
                 taps.observed(layer, seen);
             }
             x = (x + block.out.forward(&mixed)?)?;
