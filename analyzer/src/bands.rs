@@ -167,6 +167,7 @@ mod tests {
                 correlation,
                 windows: None,
                 shapes,
+                lags: Vec::new(),
             }
         };
         let found =

@@ -107,6 +107,7 @@ mod tests {
             replicates: 0,
             surrogates: 0,
             seed: 0,
+            max_lag: 0,
         };
         assert_eq!(markdown(std::slice::from_ref(&sample), 4, &settings).expect("a window"), "", "determined by it");
         // A little else in the steps makes the partial coefficient defined, and it is far below the plain one.

@@ -15,6 +15,7 @@ use crate::correlate::{Intervals, correlate};
 use crate::error::Result;
 use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
 use crate::join::{Labelled, Mask};
+use crate::lags::{Series, profile};
 use crate::record::{Column, Recording, WindowFrom};
 use crate::resamples::Resamples;
 use crate::tested::{self, Tested};
@@ -82,6 +83,8 @@ pub struct Settings {
     pub surrogates: usize,
     /// Seed of the trace bootstrap and of the surrogates.
     pub seed: u64,
+    /// Tokens that a lag profile reaches to either side; 0 for none.
+    pub max_lag: usize,
 }
 
 /// A column to compute.
@@ -161,15 +164,30 @@ fn adjust(findings: &mut [Finding]) {
 fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
     let Settings { confidence, fisher, surrogates, .. } = *settings;
     let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
+    let mut lags = Vec::new();
     let (source, signal, layer, smoother, traces, windows) = match column {
         Planned::Recorded { source, columns, smoother } => {
-            let of = |(sample, column): &(&Sample, &Column)| {
-                let values = smooth(&column.values, sample.recording.n_prompt, *smoother, settings)?;
-                let windows = sample.windows.as_ref().map(|windows| windows.pair(&values));
-                Ok((sample.mask.pair(&values), windows))
+            let smoothed = |(sample, column): &(&Sample, &Column)| {
+                smooth(&column.values, sample.recording.n_prompt, *smoother, settings)
             };
-            let paired = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
-            let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) = paired.into_iter().unzip();
+            let series = columns.iter().map(smoothed).collect::<Result<Vec<_>>>()?;
+            let pair = |((sample, _), values): (&(&Sample, &Column), &Vec<Option<f32>>)| {
+                (sample.mask.pair(values), sample.windows.as_ref().map(|windows| windows.pair(values)))
+            };
+            let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) =
+                columns.iter().zip(&series).map(pair).unzip();
+            if *source == Source::Model {
+                let series: Vec<Series<'_>> = columns
+                    .iter()
+                    .zip(&series)
+                    .map(|((sample, _), values)| Series {
+                        values,
+                        mask: &sample.mask,
+                        n_prompt: sample.recording.n_prompt,
+                    })
+                    .collect();
+                lags = profile(&series, settings.max_lag);
+            }
             let windows = windows.into_iter().collect::<Option<Vec<_>>>();
             let first = columns.first().map(|(_, column)| *column);
             (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces, windows)
@@ -189,7 +207,7 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
         correlation
     });
     let shapes = traces.iter().map(TraceShape::of).collect();
-    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes })
+    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes, lags })
 }
 
 /// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
@@ -210,7 +228,7 @@ pub(crate) fn smooth(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use epikv_signals::{SIGNALS, SignalRow};
 
     use super::*;
@@ -227,6 +245,7 @@ mod tests {
             replicates: 50,
             surrogates: 19,
             seed: 0,
+            max_lag: 4,
         }
     }
 
@@ -271,6 +290,9 @@ mod tests {
         let same = b.find(Source::RandomWeights, "hs_l2", Some(2), Smoother::Raw).expect("a column");
         assert_eq!(same.correlation, raw.correlation, "the same recording was given for both");
         assert!(raw.windows.is_none(), "no labels of windows were given");
+        assert_eq!(raw.lags.len(), 7);
+        assert!((raw.lags[3].rho.expect("defined") - raw.correlation.within.rho.expect("defined")).abs() < 1e-12);
+        assert!(same.lags.is_empty());
         let tested = &raw.correlation.within.tested;
         assert!(tested.p_cross.is_some() && tested.p_maxt >= tested.p_cross && tested.q_bh.is_some(), "{tested:?}");
         let position = b.find(Source::None, "position", None, Smoother::Raw).expect("a baseline");

@@ -1,6 +1,8 @@
 //! The files of a run.
 
 use anyhow::Result;
+use epikv_analyzer::compare::Comparison;
+use epikv_analyzer::enrichment::Enrichment;
 use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, Plot, pdf, png, svg};
 use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
 use epikv_model::Model;
@@ -24,9 +26,13 @@ const FILES: &[&str] = &[
     "signals_kv.parquet",
     "signals_token.parquet",
     "signals_attn.parquet",
+    "signals_age.parquet",
     "signals_score.parquet",
     "correlations.parquet",
     "correlations_by_trace.parquet",
+    "correlations_by_lag.parquet",
+    "comparisons.parquet",
+    "enrichment.parquet",
     "agreement.parquet",
     "selection.parquet",
     "figure_layers.svg",
@@ -39,6 +45,8 @@ const FILES: &[&str] = &[
 /// What was found.
 pub(super) struct Results<'r> {
     pub(super) found: &'r [DatasetFindings],
+    pub(super) compared: &'r [Comparison],
+    pub(super) enriched: &'r [Enrichment],
     pub(super) decided: &'r AtBudget,
     /// `None` where no signal has layers.
     pub(super) plot: Option<&'r Plot>,
@@ -85,6 +93,9 @@ pub(super) fn write(
     if let Some(rows) = rows::signals_attn(&recordings) {
         folder.write("signals_attn.parquet", &rows, &signals)?;
     }
+    if let Some(rows) = rows::signals_age(&recordings) {
+        folder.write("signals_age.parquet", &rows, &signals)?;
+    }
     if let Some(rows) = rows::signals_score(&recordings) {
         folder.write("signals_score.parquet", &rows, &signals)?;
     }
@@ -94,6 +105,12 @@ pub(super) fn write(
         &rows::correlations_by_trace(results.found, settings.window),
         &provenance,
     )?;
+    if settings.max_lag > 0 {
+        let rows = rows::correlations_by_lag(results.found, settings.window);
+        folder.write("correlations_by_lag.parquet", &rows, &provenance)?;
+    }
+    folder.write("comparisons.parquet", &rows::comparisons(results.compared), &provenance)?;
+    folder.write("enrichment.parquet", &rows::enrichment(results.enriched), &provenance)?;
     folder.write("agreement.parquet", &results.decided.agreement_rows(), &provenance)?;
     folder.write("selection.parquet", &results.decided.selection_rows(), &provenance)?;
     if let Some(plot) = results.plot {
@@ -119,9 +136,11 @@ fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value 
         "kernel": args.kernel.name(),
         "budget": args.budget,
         "pick": args.pick,
+        "compare": args.compare,
         "problem_ids": recorded.problem_ids,
         "bootstrap": settings.replicates,
         "surrogates": settings.surrogates,
+        "max_lag": settings.max_lag,
         "seed": settings.seed,
         "ci": settings.fisher.name(),
         "ci_level": settings.confidence.level(),

@@ -170,6 +170,7 @@ mod tests {
             replicates: 0,
             surrogates: 0,
             seed: 0,
+            max_lag: 0,
         };
         let about = About { model: "m", n_layers: 4, settings: &settings, reference: None };
         assert_eq!(Plot::new(&[], &about), None);

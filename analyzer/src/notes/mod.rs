@@ -1,8 +1,8 @@
 //! What a reader must know besides the table: what looks wrong, and what smoothing, rotation, position and the number of
 //! traces do to the coefficients. Each part is one file and gives Markdown lines; a part that has nothing to say gives none.
 
-mod comparison;
 mod detectors;
+mod lags;
 mod position;
 mod power;
 mod rotation;
@@ -18,9 +18,9 @@ pub fn notes(found: &[DatasetFindings], settings: &Settings) -> String {
     let mut text = String::new();
     section(&mut text, "Looks wrong", &detectors::lines(found, settings));
     section(&mut text, "Number of traces", &each(found, |dataset| power::lines(dataset, settings)));
-    section(&mut text, "Scores against each other", &each(found, comparison::lines));
     section(&mut text, "Position", &each(found, position::lines));
     section(&mut text, "Smoothing", &each(found, |dataset| smoothing::lines(dataset, settings)));
+    section(&mut text, "Lags", &each(found, |dataset| lags::lines(dataset, settings)));
     section(&mut text, "Keys before and after rotation", &each(found, rotation::lines));
     text.trim_end().to_owned()
 }

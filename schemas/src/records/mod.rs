@@ -1,8 +1,11 @@
 //! One file a record. A new one needs its file and its three lines here: module, export, row of the registry.
 
 mod agreement;
+mod comparisons;
 mod correlations;
+mod correlations_by_lag;
 mod correlations_by_trace;
+mod enrichment;
 mod eviction_curves;
 mod eviction_replay;
 mod eviction_runs;
@@ -16,6 +19,7 @@ mod label_tokens;
 mod label_traces;
 mod label_windows;
 mod selection;
+mod signals_age;
 mod signals_attn;
 mod signals_hs;
 mod signals_kv;
@@ -25,8 +29,11 @@ mod trace_timings;
 mod traces;
 
 pub use agreement::AgreementRow;
+pub use comparisons::ComparisonRow;
 pub use correlations::Correlations;
+pub use correlations_by_lag::CorrelationsByLag;
 pub use correlations_by_trace::CorrelationsByTrace;
+pub use enrichment::EnrichmentRow;
 pub use eviction_curves::EvictionCurve;
 pub use eviction_replay::EvictionReplay;
 pub use eviction_runs::EvictionRun;
@@ -40,6 +47,7 @@ pub use label_tokens::LabelToken;
 pub use label_traces::LabelTrace;
 pub use label_windows::LabelWindow;
 pub use selection::Selection;
+pub use signals_age::SignalsAge;
 pub use signals_attn::SignalsAttn;
 pub use signals_hs::SignalsHs;
 pub use signals_kv::SignalsKv;
@@ -65,11 +73,15 @@ pub fn registry() -> &'static [&'static TableSpec] {
         SignalsKv::TABLE,
         SignalsToken::TABLE,
         SignalsAttn::TABLE,
+        SignalsAge::TABLE,
         SignalsScore::TABLE,
         Correlations::TABLE,
         CorrelationsByTrace::TABLE,
+        CorrelationsByLag::TABLE,
+        ComparisonRow::TABLE,
         AgreementRow::TABLE,
         Selection::TABLE,
+        EnrichmentRow::TABLE,
         EvictionRun::TABLE,
         EvictionStep::TABLE,
         EvictionTiming::TABLE,
