@@ -1,5 +1,6 @@
 //! `epikv correlate`: traces and their labels into coefficients, a figure and a table.
 
+mod between;
 mod decisions;
 mod files;
 mod labels;
@@ -12,7 +13,7 @@ use epikv_analyzer::compare::{self, Side};
 use epikv_analyzer::figure::{About, Plot, gallery};
 use epikv_analyzer::{
     EMBEDDING, RecordOptions, Recording, Reference, Sample, Settings, Summary, TokenClass, WindowFrom, decide,
-    enrichment, n_columns, record, study,
+    enrichment, n_columns, predictable, record, study,
 };
 use epikv_eviction::Budget;
 use epikv_model::decoder::Decoder;
@@ -23,6 +24,7 @@ use epikv_signals::{SIGNALS, SignalRow, Smoother, find};
 use epikv_stats::{Confidence, FisherMethod};
 use serde_json::json;
 
+use self::between::Between;
 use self::labels::LabelSet;
 use crate::cli::{CiName, CorrelateArgs, Kernel, WindowStart};
 use crate::output::{Done, RunFolder};
@@ -38,6 +40,8 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
     label::check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    between::check_pools(&plan.settings.pools, &traces)?;
+    let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
     let labels = LabelSet::read(&args.labels)?;
     labels.check_traces(&args.traces)?;
     setup::threads(args.model.threads)?;
@@ -65,12 +69,16 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let pairs =
         if plan.pairs.is_empty() { compare::usual_pairs(samples, plan.settings.window) } else { plan.pairs.clone() };
     let compared = compare::compare(samples, &pairs, &plan.settings)?;
-    let predictable = epikv_analyzer::predictable::markdown(samples, n_layers, &plan.settings)?;
+    let between = Between::new(model.origin.id(), &found, samples, others, levels.as_ref(), &plan.settings);
+    let [of_difficulty, of_groups] = between.markdown(&plan.settings);
+    let predictable = predictable::given_surprisal(samples, n_layers, &plan.settings)?;
     let notes_of_study = epikv_analyzer::notes(&found, &plan.settings);
     let more = [
         notes_of_study,
         compare::markdown(&compared),
-        predictable,
+        predictable::markdown(&predictable, n_layers, &plan.settings),
+        of_difficulty,
+        of_groups,
         enrichment::markdown(&enriched),
         decided.markdown(),
         published,
@@ -82,6 +90,8 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
         found: &found,
         compared: &compared,
         enriched: &enriched,
+        between: &between,
+        predictable: &predictable,
         decided: &decided,
         plot: plot.as_ref(),
         charts: &charts,
@@ -136,6 +146,7 @@ impl Plan {
             surrogates: args.surrogates as usize,
             seed: args.model.seed,
             max_lag: args.max_lag as usize,
+            pools: between::pools(args)?,
         };
         let pairs = unique(args.compare.iter().map(|typed| pair(typed, window)), |pair| *pair)?;
         Ok(Self { signals, kernel: args.kernel, settings, pairs, budget: args.budget.trim().parse()? })

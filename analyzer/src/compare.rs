@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::join::Labelled;
 use crate::resamples::Resamples;
-use crate::study::{Sample, Settings, smooth};
+use crate::study::{Sample, Settings, problem_sets, smooth};
 use crate::trace_rho::TraceRho;
 
 /// The score that all others are compared with when nothing was asked for.
@@ -145,21 +145,18 @@ pub fn usual_pairs(samples: &[Sample], window: usize) -> Vec<[Side; 2]> {
     scores.into_iter().filter(|score| *score != AGAINST).map(|score| [side(score), side(AGAINST)]).collect()
 }
 
-/// Compares pairs of columns on every problem set, in order of their names.
+/// Compares pairs of columns on every problem set, in order of their names, and on the pools.
 ///
 /// # Errors
 /// If a column was not recorded, or the window of the smoothers is empty.
 pub fn compare(samples: &[Sample], pairs: &[[Side; 2]], settings: &Settings) -> Result<Vec<Comparison>> {
     let resamples = Resamples::new(settings.seed, settings.replicates);
-    let of = |(dataset, pair): &(String, [Side; 2])| {
-        let own: Vec<&Sample> = samples.iter().filter(|sample| &sample.dataset == dataset).collect();
+    let sets = problem_sets(samples, &settings.pools);
+    let of = |(dataset, own, pair): &(&String, &Vec<&Sample>, [Side; 2])| {
         let traces = own.par_iter().map(|sample| OfTrace::of(sample, pair, settings)).collect::<Result<Vec<_>>>()?;
         Ok(comparison(dataset, *pair, &traces.into_iter().flatten().collect::<Vec<_>>(), &resamples, settings))
     };
-    let mut datasets: Vec<String> = samples.iter().map(|sample| sample.dataset.clone()).collect();
-    datasets.sort_unstable();
-    datasets.dedup();
-    let planned = datasets.iter().flat_map(|dataset| pairs.iter().map(move |pair| (dataset.clone(), *pair)));
+    let planned = sets.iter().flat_map(|(name, own)| pairs.iter().map(move |pair| (name, own, *pair)));
     planned.collect::<Vec<_>>().par_iter().map(of).collect()
 }
 

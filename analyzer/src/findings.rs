@@ -105,6 +105,8 @@ pub struct Finding {
 pub struct DatasetFindings {
     /// The problem set.
     pub dataset: String,
+    /// Whether it joins other problem sets, which are there too.
+    pub is_pooled: bool,
     /// Its traces.
     pub trace_ids: Vec<String>,
     /// Its columns: by source, signal, layer and smoother, baselines last.

@@ -3,19 +3,25 @@
 use std::sync::Arc;
 
 use epikv_schemas::{
-    ComparisonRow, Correlations, CorrelationsByLag, CorrelationsByTrace, EnrichmentRow, PerLayer, SignalsAge,
-    SignalsAttn, SignalsHs, SignalsKv, SignalsScore, SignalsToken,
+    BandSurprisal, ComparisonRow, Correlations, CorrelationsByLag, CorrelationsByTrace, DifficultyRow, EnrichmentRow,
+    GroupPair, HeterogeneityRow, PerLayer, SignalsAge, SignalsAttn, SignalsHs, SignalsKv, SignalsScore, SignalsToken,
 };
 
+use epikv_signals::Smoother;
+use epikv_stats::heterogeneity::Heterogeneity;
 use epikv_stats::moments::mean;
 use epikv_stats::pool::clipped_z;
 use epikv_stats::{FisherMethod, fisher_interval};
 
+use crate::between_groups::{BetweenGroups, Pair, Spread, What};
 use crate::compare::Comparison;
 use crate::correlate::{Correlation, Figure};
+use crate::difficulty::{Unit, WithDifficulty};
 use crate::enrichment::Enrichment;
 use crate::findings::{DatasetFindings, Finding, TraceShape};
+use crate::groups::Contrast;
 use crate::lags::LagRho;
+use crate::predictable::GivenSurprisal;
 use crate::record::{Column, Recording};
 use crate::study::Settings;
 
@@ -144,7 +150,8 @@ fn mean_of_traces(finding: &Finding, of: fn(&TraceShape) -> Option<f64>) -> Opti
 /// Rows of `correlations_by_trace`.
 pub fn correlations_by_trace(found: &[DatasetFindings], window: usize) -> Vec<CorrelationsByTrace> {
     let mut rows = Vec::new();
-    for dataset in found {
+    // The traces of pooled sets are there already.
+    for dataset in found.iter().filter(|dataset| !dataset.is_pooled) {
         for finding in &dataset.findings {
             let traces = dataset.trace_ids.iter().zip(&finding.correlation.by_trace).zip(&finding.shapes);
             rows.extend(traces.map(|((trace_id, rho), shape)| CorrelationsByTrace {
@@ -234,6 +241,97 @@ pub fn enrichment(found: &[Enrichment]) -> Vec<EnrichmentRow> {
         q_bh: e.tested.q_bh,
     };
     found.iter().map(row).collect()
+}
+
+/// Rows of `band_surprisal`.
+pub fn band_surprisal(found: &[GivenSurprisal], settings: &Settings) -> Vec<BandSurprisal> {
+    let row = |given: &GivenSurprisal| BandSurprisal {
+        dataset: given.dataset.clone(),
+        smoothing: Smoother::Mean.name(settings.window),
+        n_traces: given.n_traces as i32,
+        rho: given.rho,
+        boot_lo: given.interval.map(|i| i.0),
+        boot_hi: given.interval.map(|i| i.1),
+        rho_given: given.given,
+        given_lo: given.given_interval.map(|i| i.0),
+        given_hi: given.given_interval.map(|i| i.1),
+    };
+    found.iter().map(row).collect()
+}
+
+/// Rows of `difficulty`.
+pub fn difficulty(found: &[WithDifficulty]) -> Vec<DifficultyRow> {
+    let row = |d: &WithDifficulty| {
+        let (unit, layer) = match d.unit {
+            Unit::Interaction => ("interaction", None),
+            Unit::Layer(layer) => ("layer", Some(layer as i16)),
+            Unit::Contrast(contrast) => (contrast.name(), None),
+        };
+        DifficultyRow {
+            dataset: d.dataset.clone(),
+            smoothing: d.smoothing.clone(),
+            unit: unit.to_owned(),
+            layer,
+            n_traces: d.n_traces as i32,
+            statistic: d.statistic,
+            boot_lo: d.interval.map(|i| i.0),
+            boot_hi: d.interval.map(|i| i.1),
+            p: d.p,
+            p_maxt: d.p_maxt,
+        }
+    };
+    found.iter().map(row).collect()
+}
+
+/// What is compared between groups, as the files name it.
+fn contrast(what: &What) -> String {
+    what.contrast.map_or("column", Contrast::name).to_owned()
+}
+
+/// Rows of `heterogeneity`.
+pub fn heterogeneity(found: &BetweenGroups) -> Vec<HeterogeneityRow> {
+    let row = |spread: &Spread| {
+        let Heterogeneity { n_groups, q, p, i_squared, tau2, mean, lo, hi } = spread.found;
+        HeterogeneityRow {
+            groups: spread.set.clone(),
+            signal: spread.what.column.signal.clone(),
+            layer: spread.what.column.layer,
+            smoothing: spread.what.column.smoothing.clone(),
+            contrast: contrast(&spread.what),
+            n_groups: n_groups as i32,
+            q,
+            p,
+            i_squared,
+            tau2,
+            mean_z: mean,
+            z_lo: lo,
+            z_hi: hi,
+            rho: mean.tanh(),
+        }
+    };
+    found.spreads.iter().map(row).collect()
+}
+
+/// Rows of `group_pairs`.
+pub fn group_pairs(found: &BetweenGroups) -> Vec<GroupPair> {
+    let row = |pair: &Pair| GroupPair {
+        signal: pair.what.column.signal.clone(),
+        layer: pair.what.column.layer,
+        smoothing: pair.what.column.smoothing.clone(),
+        contrast: contrast(&pair.what),
+        group_a: pair.groups[0].clone(),
+        group_b: pair.groups[1].clone(),
+        n_a: pair.n[0] as i32,
+        n_b: pair.n[1] as i32,
+        mean_a: pair.means[0],
+        mean_b: pair.means[1],
+        difference: pair.found.difference,
+        se: pair.found.se,
+        p_welch: pair.found.p,
+        boot_lo: pair.interval.map(|i| i.0),
+        boot_hi: pair.interval.map(|i| i.1),
+    };
+    found.pairs.iter().map(row).collect()
 }
 
 /// Rows of `signals_hs`; `None` if no such signal was recorded.

@@ -59,6 +59,7 @@ fn settings() -> Settings {
         surrogates: 0,
         seed: 4,
         max_lag: 0,
+        pools: Vec::new(),
     }
 }
 

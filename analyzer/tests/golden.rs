@@ -62,6 +62,7 @@ fn settings(golden: &Value) -> Settings {
         surrogates: 0,
         seed: 4,
         max_lag: 0,
+        pools: Vec::new(),
     }
 }
 

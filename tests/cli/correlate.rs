@@ -29,16 +29,16 @@ const DATA: &[&str] = &[
     "report.md",
 ];
 
-const CORRELATE: &[&str] =
+pub(crate) const CORRELATE: &[&str] =
     &["correlate", "--traces", "traces.parquet", "--labels", "labels", "--quiet", "--bootstrap", "200"];
 
 const REFERENCE: &str = "signal,spearman_rho,p_value,n_pairs,note\n\
     hs_l2_diff_l10_rolling64,0.112,0.0,9,\nhs_l2_diff_l21_rolling64,-0.209,0.0,9,\nkv_key_var,0.3,0.0,9,\n";
 
-/// Five traces with labels.
-fn labelled() -> Place {
+/// Five traces with labels; `more` adds fields to problem `i`.
+pub(crate) fn labelled(more: &dyn Fn(i32) -> String) -> Place {
     let place = Place::new();
-    let problem = |i: i32| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"}}");
+    let problem = |i: i32| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"{}}}", more(i));
     let problems: Vec<String> = (0..5).map(problem).collect();
     place.write("problems.jsonl", problems.join("\n"));
     place
@@ -59,7 +59,7 @@ fn labelled() -> Place {
 
 #[test]
 fn threads_change_no_byte_and_the_rows_are_complete() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     place.write("published.csv", REFERENCE);
     let mut runs = Vec::new();
     for (out, threads) in [("one", "1"), ("two", "2")] {
@@ -104,7 +104,7 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
 
 #[test]
 fn the_figure_shows_what_the_rows_say() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     place.write("published.csv", REFERENCE);
     place.epikv(&[CORRELATE, &["--out", "out", "--reference", "published.csv"]].concat()).ok();
     let (rows, _) = read_table::<Correlations>(&place.path("out").join("correlations.parquet")).unwrap();
@@ -169,7 +169,7 @@ fn y_of_rho(svg: &str) -> impl Fn(f64) -> f64 {
 
 #[test]
 fn flags_choose_what_is_computed() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     let few = ["--out", "few", "--signals", "kv_key_var, epikv", "--smooth", "raw,z32", "--smooth-window", "32"];
     let more = ["--ci", "bonett-wright", "--window-from", "prompt", "--no-random-weights", "--json"];
     let ran = place.epikv(&[CORRELATE, &few, &more].concat()).ok();
@@ -213,7 +213,7 @@ fn flags_choose_what_is_computed() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     let run = |more: &[&str]| place.epikv(&[CORRELATE, &["--out", "out"], more].concat());
     run(&["--signals", "hs_l3"]).refused(&["unknown signal \"hs_l3\"", "hint: `epikv signals`"]);
     run(&["--signals", "h2o_attn"]).refused(&["signal h2o_attn: expected --kernel explicit", "hint: a fused kernel"]);
