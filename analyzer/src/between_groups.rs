@@ -6,7 +6,6 @@
 //! bootstrap that draws the traces of each group by themselves. A column of a layer is compared only between models of equal
 //! depth. Small problem sets that belong together (`--pool`) have a row of Q of their own.
 
-use epikv_signals::Smoother;
 use epikv_stats::Confidence;
 use epikv_stats::bootstrap::bootstrap_interval;
 use epikv_stats::heterogeneity::{Difference, Heterogeneity, heterogeneity, welch};
@@ -16,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::bands::BAND_SIGNAL;
 use crate::groups::{ColumnKey, Contrast, Group};
+use crate::notes::p_text;
 use crate::study::{Pool, Settings};
 
 /// The set of all groups.
@@ -181,8 +181,7 @@ impl BetweenGroups {
     /// What the page says: bands, trend and scores under the first smoother shown, and how many columns differ at all.
     pub fn markdown(&self, settings: &Settings) -> String {
         const LEVEL: f64 = 0.05;
-        let shown = if settings.smoothers.contains(&Smoother::Mean) { Smoother::Mean } else { Smoother::Raw };
-        let smoothed = shown.name(settings.window);
+        let smoothed = settings.shown_smoothing();
         let is_shown = |what: &What| match what.contrast {
             Some(_) => what.column.smoothing == smoothed,
             None => what.column.layer.is_none() && what.column.smoothing == "raw",
@@ -192,9 +191,10 @@ impl BetweenGroups {
             let Heterogeneity { q, p, i_squared, mean, lo, hi, n_groups, .. } = spread.found;
             let means: Vec<String> = spread.means.iter().map(|(name, z)| format!("{name} {:+.3}", z.tanh())).collect();
             lines.push(format!(
-                "- {} over {n_groups} groups ({}): Q {q:.1}, p {p:.3}, I^2 {:.0} %, random effects {:+.3} [{:+.3}, {:+.3}]; {}",
+                "- {} over {n_groups} groups ({}): Q {q:.1}, p {}, I^2 {:.0} %, random effects {:+.3} [{:+.3}, {:+.3}]; {}",
                 spread.what.name(),
                 spread.set,
+                p_text(Some(p)),
                 100.0 * i_squared,
                 mean.tanh(),
                 lo.tanh(),

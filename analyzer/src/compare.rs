@@ -22,6 +22,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::join::Labelled;
+use crate::notes::p_text;
 use crate::resamples::Resamples;
 use crate::study::{Sample, Settings, problem_sets, smooth};
 use crate::trace_rho::TraceRho;
@@ -230,20 +231,20 @@ fn comparison(
 /// What the page says.
 pub fn markdown(comparisons: &[Comparison]) -> String {
     let signed = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:+.3}"));
-    let p = |test: Option<Test>| test.map_or_else(|| "-".to_owned(), |test| format!("{:.3}", test.p));
+    let p = |test: Option<Test>| p_text(test.map(|test| test.p));
     let line = |c: &Comparison| {
         let [a, b] = c.sides;
         let interval = c.interval.map_or_else(|| "[-]".to_owned(), |(lo, hi)| format!("[{lo:+.3}, {hi:+.3}]"));
-        let signed_rank = c.p_signed_rank.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
         format!(
             "- {}: {a} ({}) less {b} ({}): z differs by {} {interval} on average over {} traces ({} with {a} above), \
-             signed-rank p {signed_rank}; rho between them {}, with n = traces p {} (Williams), {} (Meng), {} (Steiger)",
+             signed-rank p {}; rho between them {}, with n = traces p {} (Williams), {} (Meng), {} (Steiger)",
             c.dataset,
             signed(c.rho[0]),
             signed(c.rho[1]),
             signed(c.difference),
             c.n_traces,
             c.n_larger,
+            p_text(c.p_signed_rank),
             signed(c.rho_between),
             p(c.williams),
             p(c.meng),

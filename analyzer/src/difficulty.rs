@@ -18,6 +18,7 @@ use epikv_stats::resample::Draws as RandomDraws;
 use epikv_stats::spearman;
 
 use crate::groups::{Contrast, Group};
+use crate::notes::p_text;
 use crate::resamples::Resamples;
 use crate::study::Settings;
 
@@ -134,10 +135,9 @@ fn of_smoothing(
     rows
 }
 
-/// What the page says: the interaction and the contrasts; layers in a line where one survives the correction.
-pub fn markdown(found: &[WithDifficulty], what: &str) -> String {
+/// What the page says of the smoother shown: the interaction and the contrasts, and each layer that survives the correction.
+pub fn markdown(found: &[WithDifficulty], what: &str, settings: &Settings) -> String {
     const LEVEL: f64 = 0.05;
-    let p = |p: Option<f64>| p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
     let line = |row: &WithDifficulty| {
         let statistic = row.statistic?;
         let interval = row.interval.map_or_else(|| "[-]".to_owned(), |(lo, hi)| format!("[{lo:+.2}, {hi:+.2}]"));
@@ -146,17 +146,23 @@ pub fn markdown(found: &[WithDifficulty], what: &str) -> String {
             Unit::Interaction => Some(format!(
                 "{start}: layer x difficulty over {} traces, sum of squared rho {statistic:.2}, p {}",
                 row.n_traces,
-                p(row.p)
+                p_text(row.p)
             )),
-            Unit::Contrast(contrast) => {
-                Some(format!("{start}: {} goes with difficulty at {statistic:+.2} {interval}, p {}", contrast.name(), p(row.p)))
-            }
+            Unit::Contrast(contrast) => Some(format!(
+                "{start}: {} goes with difficulty at {statistic:+.2} {interval}, p {}",
+                contrast.name(),
+                p_text(row.p)
+            )),
             Unit::Layer(layer) => row.p_maxt.filter(|p| *p <= LEVEL).map(|p_maxt| {
-                format!("{start}: layer {layer} goes with difficulty at {statistic:+.2} {interval}, p {p_maxt:.3} of all layers")
+                format!(
+                    "{start}: layer {layer} goes with difficulty at {statistic:+.2} {interval}, p {} of all layers",
+                    p_text(Some(p_maxt))
+                )
             }),
         }
     };
-    let lines: Vec<String> = found.iter().filter_map(line).collect();
+    let shown = settings.shown_smoothing();
+    let lines: Vec<String> = found.iter().filter(|row| row.smoothing == shown).filter_map(line).collect();
     if lines.is_empty() {
         return String::new();
     }
@@ -197,7 +203,8 @@ mod tests {
         assert!(trend.statistic > Some(0.9) && 0.7 < lo && lo < hi, "{trend:?}");
         assert!(get(&moving, Unit::Layer(0)).statistic < Some(-0.8));
         assert!(get(&moving, Unit::Layer(7)).p_maxt <= Some(0.01));
-        assert!(markdown(&moving, "made").contains("layer 7 goes with difficulty"));
+        let settings = Settings { window: epikv_signals::DEFAULT_WINDOW, ..settings() };
+        assert!(markdown(&moving, "made", &settings).contains("layer 7 goes with difficulty"));
         let still = found(0.0);
         assert!(get(&still, Unit::Interaction).p > Some(0.05), "{:?}", get(&still, Unit::Interaction));
     }
@@ -224,6 +231,6 @@ mod tests {
         difficulty[3..].fill(None);
         let found = with_difficulty(&group("m", "d", &traces), &difficulty, &settings());
         assert!(found.iter().all(|row| row.n_traces == 3 && row.statistic.is_none() && row.p.is_none()));
-        assert_eq!(markdown(&found, "made"), "");
+        assert_eq!(markdown(&found, "made", &Settings { window: epikv_signals::DEFAULT_WINDOW, ..settings() }), "");
     }
 }

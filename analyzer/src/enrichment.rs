@@ -17,7 +17,7 @@
 //! other traces at matched relative position, and the trace's own, shifted around its end, which with fixed counts is a test
 //! of `n_both` itself.
 
-use epikv_signals::{REFERENCE_LAYERS, Smoother, map_layer};
+use epikv_signals::{Smoother, map_layer};
 use epikv_stats::{Ties, top_k};
 use rayon::prelude::*;
 
@@ -26,6 +26,7 @@ use crate::compare::Side;
 use crate::decision::{Limits, survivors};
 use crate::decisions::PUBLISHED_PAIR;
 use crate::join::Labelled;
+use crate::notes::p_text;
 use crate::record::Column;
 use crate::study::{Sample, Settings};
 use crate::tested::{self, Tested};
@@ -34,8 +35,8 @@ use crate::token_class::TokenClass;
 /// Column of the set of important tokens.
 const LABEL: &str = "label";
 
-/// Level below which the page shows a class.
-const SHOWN_P: f64 = 0.05;
+/// Level of q at which the page marks a class.
+const SHOWN_Q: f64 = 0.05;
 
 /// A class of tokens in a set. Undefined parts are `None`.
 #[derive(Debug, Clone, PartialEq)]
@@ -215,35 +216,46 @@ fn of_classes(
     found
 }
 
-/// What the page says: the important tokens in full, of the other sets what chance does not give.
+/// What the page says: the important tokens with their counts, the other sets as a table of ratios.
 pub fn markdown(found: &[Enrichment]) -> String {
-    let matters = |e: &&Enrichment| e.set == LABEL || e.tested.q_bh.is_some_and(|q| q <= SHOWN_P);
+    if found.is_empty() {
+        return String::new();
+    }
+    let ratio = |e: &Enrichment| e.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
     let line = |e: &Enrichment| {
-        let what = match e.set {
-            LABEL => "of the important tokens".to_owned(),
-            "top" => format!("of the highest {}", e.column),
-            _ => format!("of what {} keeps", e.column),
-        };
-        let p = |p: Option<f64>| p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}"));
-        let ratio = e.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
         format!(
-            "- {}: {} are {} {what}, {:.1} by chance: ratio {ratio}, p {} (other traces), {} (shifted)",
+            "- {}: {} are {} of {} important tokens, {:.1} by chance: ratio {}, p {} (other traces), {} (shifted)",
             e.dataset,
             e.class.name(),
             e.n_both,
+            e.n_set,
             e.expected,
-            p(e.tested.p_cross),
-            p(e.tested.p_shift)
+            ratio(e),
+            p_text(e.tested.p_cross),
+            p_text(e.tested.p_shift)
         )
     };
-    let lines: Vec<String> = found.iter().filter(matters).map(line).collect();
-    if lines.is_empty() {
-        return String::new();
-    }
+    let labels: Vec<String> = found.iter().filter(|e| e.set == LABEL).map(line).collect();
+    let cell = |sets: &[Enrichment], class: TokenClass| {
+        let own = sets.iter().find(|e| e.class == class);
+        own.map_or_else(String::new, |e| ratio(e) + if e.tested.q_bh.is_some_and(|q| q <= SHOWN_Q) { " *" } else { "" })
+    };
+    let same_set = |a: &Enrichment, b: &Enrichment| (&a.dataset, a.set, &a.column) == (&b.dataset, b.set, &b.column);
+    let row = |sets: &[Enrichment]| {
+        let first = sets.first().filter(|e| e.set != LABEL)?;
+        let cells: Vec<String> = TokenClass::ALL.iter().map(|class| cell(sets, *class)).collect();
+        Some(format!("| {} | {} | {} | {} |", first.dataset, first.set, first.column, cells.join(" | ")))
+    };
+    let rows: Vec<String> = found.chunk_by(same_set).filter_map(row).collect();
+    let heads = TokenClass::ALL.map(TokenClass::name).join(" | ");
+    let rule = "| --- ".repeat(3 + TokenClass::ALL.len());
     format!(
-        "## Kinds of tokens\n\nSets of a signal are shown where Benjamini-Hochberg over the classes leaves q of at most \
-         {SHOWN_P}; the published layers are mapped from {REFERENCE_LAYERS}.\n\n{}",
-        lines.join("\n")
+        "## Kinds of tokens\n\n{}\n\nWhat is in a set over what chance gives, `top`: as many of the highest values as are \
+         important, `kept`: what a policy of the score still holds at the end; * where q is at most {SHOWN_Q} over the \
+         classes under the sets of other traces. Counts: `enrichment.parquet`.\n\n| problem set | set | signal | {heads} \
+         |\n{rule}|\n{}",
+        labels.join("\n"),
+        rows.join("\n")
     )
 }
 
@@ -319,7 +331,9 @@ mod tests {
         let kept = get("kept", TokenClass::Operator);
         assert_eq!((kept.n_set, kept.n_tokens), (9 * 14, 9 * 54));
         assert!(kept.ratio() > Some(2.0), "{kept:?}");
-        assert!(markdown(&found).contains("d: digit are"));
+        let page = markdown(&found);
+        assert!(page.contains("- d: digit are ") && page.contains("| d | kept | epikv |"), "{page}");
+        assert_eq!(page.matches("\n| d |").count(), 2, "a line a set: {page}");
     }
 
     #[test]

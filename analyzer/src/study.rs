@@ -118,6 +118,15 @@ pub struct Settings {
     pub pools: Vec<Pool>,
 }
 
+impl Settings {
+    /// The smoother that pages show where there is room for one: `mean64` where it was asked for, else the first.
+    pub(crate) fn shown_smoothing(&self) -> String {
+        let first = self.smoothers.first().copied().unwrap_or(Smoother::Raw);
+        let shown = if self.smoothers.contains(&Smoother::Mean) { Smoother::Mean } else { first };
+        shown.name(self.window)
+    }
+}
+
 /// A column to compute.
 enum Planned<'s> {
     Recorded { source: Source, columns: Vec<(&'s Sample, &'s Column)>, smoother: Smoother },

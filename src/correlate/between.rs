@@ -106,7 +106,7 @@ impl Between {
 
     /// What the page says.
     pub(super) fn markdown(&self, settings: &Settings) -> [String; 2] {
-        [difficulty::markdown(&self.difficulty, self.what), self.groups.markdown(settings)]
+        [difficulty::markdown(&self.difficulty, self.what, settings), self.groups.markdown(settings)]
     }
 }
 

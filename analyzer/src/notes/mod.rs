@@ -40,6 +40,15 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
     text.push('\n');
 }
 
+/// A p-value; `-` where it is undefined.
+pub(crate) fn p_text(p: Option<f64>) -> String {
+    match p {
+        Some(p) if p < 0.001 => "<0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+        None => "-".to_owned(),
+    }
+}
+
 /// `hs_l2 layer 3`, or the name alone.
 fn name(signal: &str, layer: Option<usize>) -> String {
     layer.map_or_else(|| signal.to_owned(), |layer| format!("{signal} layer {layer}"))
@@ -62,6 +71,7 @@ mod tests {
     #[test]
     fn long_lists_are_cut() {
         let names: Vec<String> = (0..8).map(|i| name("s", Some(i))).collect();
+        assert_eq!([Some(0.0004), Some(0.05), None].map(p_text), ["<0.001", "0.050", "-"]);
         assert_eq!(list(&names[..2]), "s layer 0, s layer 1");
         assert!(list(&names).ends_with("s layer 5 and 2 more"));
     }
