@@ -198,6 +198,10 @@ pub(crate) struct TraceArgs {
     /// The traces file to write.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) out: PathBuf,
+    /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
+    /// both give the same bits.
+    #[arg(long, value_enum, default_value_t = Kernel::Fused)]
+    pub(crate) kernel: Kernel,
     /// New tokens of a trace at most.
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_new: usize,

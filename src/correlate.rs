@@ -1,16 +1,19 @@
 //! `epikv correlate`: traces and their labels into coefficients, a figure and a table.
 
+mod between;
 mod decisions;
 mod files;
 mod labels;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::{Result, bail};
+use epikv_analyzer::compare::{self, Side};
 use epikv_analyzer::figure::{About, Plot, gallery};
 use epikv_analyzer::{
-    RecordOptions, Recording, Reference, Sample, Settings, Summary, WindowFrom, n_columns, record, study,
+    EMBEDDING, RecordOptions, Recording, Reference, Sample, Settings, Summary, TokenClass, WindowFrom, decide,
+    enrichment, n_columns, predictable, record, study,
 };
 use epikv_eviction::Budget;
 use epikv_model::decoder::Decoder;
@@ -21,6 +24,7 @@ use epikv_signals::{SIGNALS, SignalRow, Smoother, find};
 use epikv_stats::{Confidence, FisherMethod};
 use serde_json::json;
 
+use self::between::Between;
 use self::labels::LabelSet;
 use crate::cli::{CiName, CorrelateArgs, Kernel, WindowStart};
 use crate::output::{Done, RunFolder};
@@ -36,6 +40,8 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
     label::check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    between::check_pools(&plan.settings.pools, &traces)?;
+    let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
     let labels = LabelSet::read(&args.labels)?;
     labels.check_traces(&args.traces)?;
     setup::threads(args.model.threads)?;
@@ -43,6 +49,7 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     label::check_made_by(&made_by, &model, &args.traces)?;
     label::check_made_by(&labels.made_by, &model, &labels.path)?;
     plan.check_kernel(model.decoder.config().n_layers)?;
+    plan.check_pairs(model.decoder.config().n_layers)?;
     let mut notes = plan.notes(&model);
     let recorded = record_all(args, &plan, &model, &traces, &labels, &mut notes)?;
     let samples = &recorded.samples;
@@ -53,16 +60,43 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let about = About { model: model.origin.id(), n_layers, settings: &plan.settings, reference: reference.as_ref() };
     let plot = Plot::new(&found, &about);
     let summary = Summary::new(&found, n_layers, &plan.settings);
-    let decided = decisions::at_budget(samples, plan.budget, args.pick, &plan.settings)?;
+    let limits = decisions::limits(samples, plan.budget);
+    let decided = decide(samples, &plan.budget.to_string(), &limits, args.pick, &plan.settings)?;
+    let classes = token_classes(&model, samples)?;
+    let enriched = enrichment::enrichment(samples, &limits, n_layers, &plan.settings, &|id| classes[&id]);
     let charts = gallery(&found, &decided, &about);
     let published = reference.as_ref().map(epikv_analyzer::published::markdown).unwrap_or_default();
-    let predictable = epikv_analyzer::predictable::markdown(samples, n_layers, &plan.settings)?;
-    let more = [epikv_analyzer::notes(&found, &plan.settings), predictable, decided.markdown(), published];
+    let pairs =
+        if plan.pairs.is_empty() { compare::usual_pairs(samples, plan.settings.window) } else { plan.pairs.clone() };
+    let compared = compare::compare(samples, &pairs, &plan.settings)?;
+    let between = Between::new(model.origin.id(), &found, samples, others, levels.as_ref(), &plan.settings);
+    let [of_difficulty, of_groups] = between.markdown(&plan.settings);
+    let predictable = predictable::given_surprisal(samples, n_layers, &plan.settings)?;
+    let notes_of_study = epikv_analyzer::notes(&found, &plan.settings);
+    let more = [
+        notes_of_study,
+        compare::markdown(&compared),
+        predictable::markdown(&predictable, n_layers, &plan.settings),
+        of_difficulty,
+        of_groups,
+        enrichment::markdown(&enriched),
+        decided.markdown(),
+        published,
+    ];
     let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
     let report =
         files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &charts, &more, &notes);
-    let results =
-        files::Results { found: &found, decided: &decided, plot: plot.as_ref(), charts: &charts, report: &report };
+    let results = files::Results {
+        found: &found,
+        compared: &compared,
+        enriched: &enriched,
+        between: &between,
+        predictable: &predictable,
+        decided: &decided,
+        plot: plot.as_ref(),
+        charts: &charts,
+        report: &report,
+    };
     files::write(folder, args, &plan, &model, &recorded, &results)?;
     print(args, &recorded, &summary, &plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
@@ -76,6 +110,8 @@ struct Plan {
     kernel: Kernel,
     /// How they are compared with labels.
     settings: Settings,
+    /// Columns that are compared with each other; none for the usual ones.
+    pairs: Vec<[Side; 2]>,
     /// Budget under which scores are replayed.
     budget: Budget,
 }
@@ -109,8 +145,11 @@ impl Plan {
             replicates: args.bootstrap as usize,
             surrogates: args.surrogates as usize,
             seed: args.model.seed,
+            max_lag: args.max_lag as usize,
+            pools: between::pools(args)?,
         };
-        Ok(Self { signals, kernel: args.kernel, settings, budget: args.budget.trim().parse()? })
+        let pairs = unique(args.compare.iter().map(|typed| pair(typed, window)), |pair| *pair)?;
+        Ok(Self { signals, kernel: args.kernel, settings, pairs, budget: args.budget.trim().parse()? })
     }
 
     /// The signals of a model: those asked for, or all that can be built for it and that the kernel shows.
@@ -119,7 +158,12 @@ impl Plan {
             Ok(needs_attention) => self.kernel == Kernel::Explicit || !needs_attention,
             Err(_) => false,
         };
-        self.signals.clone().unwrap_or_else(|| SIGNALS.iter().filter(fits).collect())
+        let mut rows = self.signals.clone().unwrap_or_else(|| SIGNALS.iter().filter(fits).collect());
+        // A baseline that stands in every table.
+        if !rows.iter().any(|row| row.spec.name == EMBEDDING) {
+            rows.extend(SIGNALS.iter().filter(|row| row.spec.name == EMBEDDING));
+        }
+        rows
     }
 
     /// Refuses a signal of attention weights that was asked for by name and that the kernel hides.
@@ -127,6 +171,18 @@ impl Plan {
         for row in self.signals.iter().flatten() {
             if self.kernel == Kernel::Fused && row.needs_attention(n_layers)? {
                 return Err(HiddenByKernel { signal: row.spec.name }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses to compare what will not be recorded.
+    fn check_pairs(&self, n_layers: usize) -> Result<()> {
+        let rows = self.rows(n_layers);
+        for side in self.pairs.iter().flatten() {
+            let row = rows.iter().find(|row| row.spec.name == side.signal);
+            if !row.is_some_and(|row| row.has_value(side.layer, n_layers)) {
+                return Err(side.missing().into());
             }
         }
         Ok(())
@@ -152,6 +208,15 @@ impl Plan {
             ));
         }
         notes
+    }
+}
+
+/// Two columns, separated by a comma.
+fn pair(typed: &str, window: usize) -> Result<[Side; 2]> {
+    let sides = typed.split(',').map(|side| Side::parse(side, window)).collect::<Result<Vec<_>, _>>()?;
+    match sides[..] {
+        [a, b] if a != b => Ok([a, b]),
+        _ => bail!("--compare {typed}: expected two different signals, separated by a comma"),
     }
 }
 
@@ -242,6 +307,12 @@ fn record_all(
     let n_unusable = traces.len() - usable.len();
     let problem_ids = usable.iter().map(|trace| trace.problem_id.clone()).collect();
     Ok(Recorded { problem_ids, samples, failures, n_unusable, random: random.map(|(name, _)| name) })
+}
+
+/// What kind each token of the samples is.
+fn token_classes(model: &Model, samples: &[Sample]) -> Result<BTreeMap<u32, TokenClass>> {
+    let ids: BTreeSet<u32> = samples.iter().flat_map(|sample| sample.recording.token_ids.iter().copied()).collect();
+    ids.into_iter().map(|id| Ok((id, TokenClass::of(&model.tokenizer.decode(&[id])?)))).collect()
 }
 
 /// Random weights of the model's shape; of another seed where the model itself is random.

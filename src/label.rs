@@ -16,7 +16,7 @@ use epikv_model::Model;
 use epikv_schemas::{LabelWindow, Provenance, Trace, read_table};
 use serde_json::json;
 
-use crate::cli::{AnswerName, ByName, InterventionName, LabelArgs, ModelArgs, Preset, ProtocolName, StopName};
+use crate::cli::{AnswerName, ByName, InterventionName, Kernel, LabelArgs, ModelArgs, Preset, ProtocolName, StopName};
 use crate::output::{Done, RunFolder, input};
 use crate::{progress, setup};
 
@@ -105,7 +105,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
         bail!("{} holds no trace", trace_file.display());
     }
     let threads = setup::threads(args.model.threads)?;
-    let model = setup::model(&args.model)?;
+    let model = setup::model_with_kernel(&args.model, args.kernel)?;
     let longest = traces.iter().map(|trace| trace.token_ids.len()).max().unwrap_or(0) + config.max_new;
     let batch = args.model.batch.rows(&model, longest);
     config = Config::try_from(Settings { threads, batch, ..Settings::clone(&config) })?;
@@ -127,7 +127,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let against =
         args.against.as_deref().map(|folder| read_table::<LabelWindow>(&folder.join(FILES[0]))).transpose()?;
     let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
-    write(folder, &labels, &model, &config, trace_file)?;
+    write(folder, &labels, &model, &config, args.kernel, trace_file)?;
     journal.remove()?;
     let summary = Summary::of(&labels, &traces);
     report::print(&labels, &summary, out)?;
@@ -233,11 +233,20 @@ fn run_labels(model: &Model, traces: &[Trace], config: &Config, journal: &mut Jo
 }
 
 /// Writes the files of a run.
-fn write(mut folder: RunFolder, labels: &Labels, model: &Model, config: &Config, traces: &Path) -> Result<()> {
+fn write(
+    mut folder: RunFolder,
+    labels: &Labels,
+    model: &Model,
+    config: &Config,
+    kernel: Kernel,
+    traces: &Path,
+) -> Result<()> {
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);
-    provenance.set("run", config.provenance());
+    let mut run = config.provenance();
+    run["kernel"] = json!(kernel.name());
+    provenance.set("run", run);
     provenance.set("inputs", json!([input(traces)?]));
     let settings: &Settings = config;
     folder.note("command", json!("label"));

@@ -8,7 +8,7 @@ use anyhow::Result;
 use epikv_model::{Device, Model};
 use serde_json::{Value, json};
 
-use crate::cli::ModelArgs;
+use crate::cli::{Kernel, ModelArgs};
 
 /// Logging to stderr: warnings by default, more with `-v`, or as `RUST_LOG` says.
 pub(crate) fn logging(verbose: u8) {
@@ -61,6 +61,11 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>> {
 /// Opens the model of a command.
 pub(crate) fn model(args: &ModelArgs) -> Result<Model> {
     Ok(Model::open(&args.model, &Device::Cpu, args.weights.into())?)
+}
+
+/// Opens the model of a command that can choose its attention kernel.
+pub(crate) fn model_with_kernel(args: &ModelArgs, kernel: Kernel) -> Result<Model> {
+    Ok(model(args)?.with_kernel(kernel.into()))
 }
 
 /// Attention kernel and instruction set, by which times may be compared.

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &SignalsArgs) -> Result<Done> {
             Build::PerLayer(_) => "one a layer",
             Build::PerLayerAndMean(_) => "one a layer and their mean",
             Build::PerModel(_) => "one a model",
+            Build::Aged(_) => "one a model, known at that age",
             Build::Late(_) => "one a model, known at the trace's end",
         };
         writeln!(

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
         (Some(path), _) => {
             let mut problems = read_problems(path)?;
             problems.truncate(args.model.limit.unwrap_or(usize::MAX));
-            let model = setup::model(&args.model)?;
+            let model = setup::model_with_kernel(&args.model, args.kernel)?;
             let made = generate(&model, &problems, &options, args, threads)?;
             (made.traces, made.timings, made.failures, model)
         }
@@ -114,6 +114,7 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
         "top_p": args.sampling.top_p,
         "seed": args.model.seed,
         "limit": args.model.limit,
+        "kernel": args.kernel.name(),
         "grader_mode": epikv_tasks::trace::GRADER_MODE.name(),
         "prompt_style": options.style.name(),
         "system": options.system,

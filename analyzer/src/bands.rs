@@ -167,10 +167,15 @@ mod tests {
                 correlation,
                 windows: None,
                 shapes,
+                lags: Vec::new(),
             }
         };
-        let found =
-            DatasetFindings { dataset: "d".to_owned(), trace_ids: Vec::new(), findings: (0..4).map(finding).collect() };
+        let found = DatasetFindings {
+            dataset: "d".to_owned(),
+            is_pooled: false,
+            trace_ids: Vec::new(),
+            findings: (0..4).map(finding).collect(),
+        };
         let bands = Band::both(4);
         let [a, b] =
             bands.each_ref().map(|band| BandMean::of(&found, Source::Model, "s", Smoother::Raw, band, Confidence::P95));

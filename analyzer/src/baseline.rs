@@ -6,12 +6,17 @@
 //! | `token_identity` | mean label of the same token id in the *other* traces of the problem set; where the id is not among their labelled tokens, the mean label of all of those |
 //!
 //! A signal that does no better than these has found where important tokens tend to stand, or which words they tend to be.
+//! A third baseline is a signal, [`EMBEDDING`], since it is smoothed and tested like the others.
+//!
 //! `token_identity` leaves the own trace out, so that it cannot know its labels; it is undefined for a single trace.
 
 use std::collections::BTreeMap;
 
 use crate::join::Labelled;
 use crate::study::Sample;
+
+/// The step of the embedding, which knows two tokens and no context: recorded with every study.
+pub const EMBEDDING: &str = "embed_l2";
 
 /// A baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

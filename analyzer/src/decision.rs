@@ -12,7 +12,7 @@
 //! token without a score counts as lowest. Ties are evicted oldest first, as `epikv evict` does.
 //!
 //! Scores must be frozen. A score that is made anew at each step, such as accumulated attention, has to be given as it was
-//! known at some age (`h2o_attn_age64`): at birth a token has received attention from itself alone.
+//! known at some age (`h2o_attn@age=64`): at birth a token has received attention from itself alone.
 //!
 //! Cost: `O(n log K)` and `O(K)` a measured eviction.
 
@@ -54,43 +54,67 @@ pub struct Decisions {
 /// If the lengths differ.
 pub fn replay(scores: &[Option<f32>], labels: &[Option<bool>], limits: Limits) -> Option<Decisions> {
     assert_eq!(scores.len(), labels.len(), "one label a token");
-    let Limits { n_prompt, budget, recency } = limits;
-    let n_evictions = scores.len().saturating_sub(budget);
+    let n_evictions = scores.len().saturating_sub(limits.budget);
     let stride = n_evictions.div_ceil(MAX_MEASURED).max(1);
-    let mut candidates: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
-    let (mut held, mut next, mut evicted) = (0, n_prompt, 0);
     let (mut sum, mut n_measured) = (0.0, 0);
     let (mut signal, mut important, mut scratch) = (Vec::new(), Vec::new(), RankScratch::default());
+    run(scores, limits, |evicted, candidates| {
+        if evicted % stride != 0 {
+            return;
+        }
+        signal.clear();
+        important.clear();
+        for &Reverse((_, pos)) in candidates {
+            if let Some(one) = labels[pos] {
+                signal.push(score(scores, pos));
+                important.push(one);
+            }
+        }
+        // The counts are integers, so the order of the heap changes nothing.
+        let ranks = BinaryRanks::from_f32(&signal, &important, &mut scratch);
+        if let Some(auc) = ranks.and_then(|ranks| ranks.auc()) {
+            sum += auc;
+            n_measured += 1;
+        }
+    })?;
+    (n_measured > 0).then(|| Decisions { auc: sum / n_measured as f64, n_evictions, n_measured })
+}
+
+/// The unprotected tokens that are still held at the end of a trace under a frozen score, `[n]`, ascending.
+///
+/// `None` where the budget does not hold what is protected, or nothing is evicted.
+pub fn survivors(scores: &[Option<f32>], limits: Limits) -> Option<Vec<usize>> {
+    if scores.len() <= limits.budget {
+        return None;
+    }
+    let mut kept: Vec<usize> = run(scores, limits, |_, _| ())?.into_iter().map(|Reverse((_, pos))| pos).collect();
+    kept.sort_unstable();
+    Some(kept)
+}
+
+/// Tokens that may go, that with the lowest score first, of equal ones the oldest.
+type Candidates = BinaryHeap<Reverse<(u32, usize)>>;
+
+/// Replays a trace and gives the candidates at its end; `at_eviction` sees the number of evictions so far and the candidates.
+/// `None` where there is no candidate to evict.
+fn run(scores: &[Option<f32>], limits: Limits, mut at_eviction: impl FnMut(usize, &Candidates)) -> Option<Candidates> {
+    let Limits { n_prompt, budget, recency } = limits;
+    let mut candidates = Candidates::new();
+    let (mut held, mut next, mut evicted) = (0, n_prompt, 0);
     for newest in 0..scores.len() {
         held += 1;
         while next < (newest + 1).saturating_sub(recency) {
             candidates.push(Reverse((ordered_key(score(scores, next)), next)));
             next += 1;
         }
-        if held <= budget {
-            continue;
+        if held > budget {
+            at_eviction(evicted, &candidates);
+            candidates.pop()?; // none where the budget does not hold what is protected
+            held -= 1;
+            evicted += 1;
         }
-        if evicted % stride == 0 {
-            signal.clear();
-            important.clear();
-            for &Reverse((_, pos)) in &candidates {
-                if let Some(one) = labels[pos] {
-                    signal.push(score(scores, pos));
-                    important.push(one);
-                }
-            }
-            // The counts are integers, so the order of the heap changes nothing.
-            let ranks = BinaryRanks::from_f32(&signal, &important, &mut scratch);
-            if let Some(auc) = ranks.and_then(|ranks| ranks.auc()) {
-                sum += auc;
-                n_measured += 1;
-            }
-        }
-        candidates.pop()?; // none where the budget does not hold what is protected
-        held -= 1;
-        evicted += 1;
     }
-    (n_measured > 0).then(|| Decisions { auc: sum / n_measured as f64, n_evictions: evicted, n_measured })
+    Some(candidates)
 }
 
 /// The score of a token; lowest where there is none.
@@ -102,8 +126,8 @@ fn score(scores: &[Option<f32>], pos: usize) -> f32 {
 mod tests {
     use super::*;
 
-    /// The definition: a list of live tokens, searched anew at each step.
-    fn slow(scores: &[Option<f32>], labels: &[Option<bool>], limits: Limits) -> Option<f64> {
+    /// The definition: a list of live tokens, searched anew at each step; with what is held unprotected at the end.
+    fn slow(scores: &[Option<f32>], labels: &[Option<bool>], limits: Limits) -> Option<(f64, Vec<usize>)> {
         let mut live: Vec<usize> = Vec::new();
         let mut aucs = Vec::new();
         for newest in 0..scores.len() {
@@ -131,7 +155,8 @@ mod tests {
             let worst = candidates.into_iter().reduce(|a, b| if score(scores, b) < score(scores, a) { b } else { a });
             live.retain(|pos| Some(*pos) != worst);
         }
-        epikv_stats::moments::mean(&aucs)
+        live.retain(|&pos| pos >= limits.n_prompt && pos + limits.recency < scores.len());
+        Some((epikv_stats::moments::mean(&aucs)?, live))
     }
 
     #[test]
@@ -142,7 +167,9 @@ mod tests {
         for (budget, recency) in [(30, 5), (40, 0), (60, 20), (88, 3)] {
             let limits = Limits { n_prompt: 10, budget, recency };
             let found = replay(&scores, &labels, limits).expect("evictions");
-            assert!((found.auc - slow(&scores, &labels, limits).expect("pairs")).abs() < 1e-12, "{limits:?}");
+            let (auc, live) = slow(&scores, &labels, limits).expect("pairs");
+            assert!((found.auc - auc).abs() < 1e-12, "{limits:?}");
+            assert_eq!(survivors(&scores, limits), Some(live), "{limits:?}");
             assert_eq!(found.n_evictions, 90 - budget);
         }
     }
@@ -155,6 +182,7 @@ mod tests {
         assert_eq!(replay(&scores, &[Some(true); 20], limits(10)), None, "one label");
         assert_eq!(replay(&scores, &[None; 20], limits(10)), None);
         assert_eq!(replay(&scores, &[Some(true); 20], limits(4)), None, "no room for what is protected");
+        assert_eq!((survivors(&scores, limits(20)), survivors(&scores, limits(4))), (None, None));
     }
 
     #[test]

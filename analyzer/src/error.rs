@@ -69,6 +69,20 @@ pub enum Error {
         /// What stands there.
         got: String,
     },
+    /// A column to compare that cannot be understood.
+    #[error("column {given:?}: expected SIGNAL, @layer=L and @smooth=S, got {part:?}")]
+    BadColumn {
+        /// As typed.
+        given: String,
+        /// What is not known.
+        part: String,
+    },
+    /// A column to compare that no trace has.
+    #[error("column {given}: expected a recorded signal, with @layer=L where it has a value a layer, got none")]
+    NotRecordedColumn {
+        /// As typed.
+        given: String,
+    },
     /// A figure cannot be turned into pixels.
     #[error("drawing the figure: expected {expected}, got {got}")]
     Drawing {
@@ -100,6 +114,9 @@ impl Error {
         match self {
             Self::OtherVocabulary { .. } => Some("record with the model that the traces were made with".to_owned()),
             Self::OtherLabels { .. } => Some("labels and traces must come from the same traces file".to_owned()),
+            Self::BadColumn { .. } | Self::NotRecordedColumn { .. } => {
+                Some("--compare hs_l2@layer=10@smooth=mean64,epikv; `epikv signals` lists the signals".to_owned())
+            }
             Self::BadReference { .. } => {
                 Some("a reference is a CSV table with the columns signal and spearman_rho, a row a signal".to_owned())
             }

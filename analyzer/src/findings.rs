@@ -1,6 +1,7 @@
 //! What a study found: a column against the labels, and all columns of a problem set.
 
 use epikv_signals::Smoother;
+use epikv_stats::moments::mean;
 use epikv_stats::partial::partial_spearman;
 use epikv_stats::spearman;
 use epikv_stats::stratified::{position_bins, stratified_rho};
@@ -8,6 +9,7 @@ use epikv_stats::trend::lag1_autocorrelation;
 
 use crate::correlate::Correlation;
 use crate::join::Labelled;
+use crate::lags::LagRho;
 
 /// Whose numbers a correlated signal is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +40,8 @@ pub struct TraceShape {
     pub n: usize,
     /// Important ones among them.
     pub n_important: usize,
+    /// Mean value; `None` without any.
+    pub mean: Option<f64>,
     /// Spearman's rho with the position; `None` where undefined.
     pub rho_position: Option<f64>,
     /// Lag-1 autocorrelation; `None` where undefined.
@@ -66,6 +70,7 @@ impl TraceShape {
         Self {
             n: values.len(),
             n_important: trace.important().iter().filter(|&&one| one).count(),
+            mean: mean(&values),
             rho_position: spearman(&values, &order),
             lag1: lag1_autocorrelation(&values),
             rho_partial: partial.map(|p| p.r),
@@ -91,6 +96,8 @@ pub struct Finding {
     pub windows: Option<Correlation>,
     /// One a trace, in the order of the problem set.
     pub shapes: Vec<TraceShape>,
+    /// Rho at other lags; empty for what is not the model's.
+    pub lags: Vec<LagRho>,
 }
 
 /// All columns of one problem set.
@@ -98,6 +105,8 @@ pub struct Finding {
 pub struct DatasetFindings {
     /// The problem set.
     pub dataset: String,
+    /// Whether it joins other problem sets, which are there too.
+    pub is_pooled: bool,
     /// Its traces.
     pub trace_ids: Vec<String>,
     /// Its columns: by source, signal, layer and smoother, baselines last.

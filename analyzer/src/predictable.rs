@@ -11,33 +11,80 @@ use epikv_stats::spearman;
 
 use crate::bands::{BAND_SIGNAL, Band};
 use crate::error::Result;
-use crate::study::{Sample, Settings, smooth};
+use crate::resamples::Resamples;
+use crate::study::{Sample, Settings, problem_sets, smooth};
 
 /// Tokens that a partial coefficient needs.
 const MIN_TOKENS: usize = 8;
 
-/// Lines of the page; none without the step norm of band B and the surprisal.
+/// Band B against the labels of one problem set, with and without surprisal. Undefined parts are `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenSurprisal {
+    /// The problem set.
+    pub dataset: String,
+    /// Traces at which both coefficients are defined.
+    pub n_traces: usize,
+    /// Rho within traces.
+    pub rho: Option<f64>,
+    /// Its interval by the trace bootstrap.
+    pub interval: Option<(f64, f64)>,
+    /// Rho within traces given the surprisal.
+    pub given: Option<f64>,
+    /// Its interval.
+    pub given_interval: Option<(f64, f64)>,
+}
+
+/// Every problem set and pool; none without the step norm of band B and the surprisal.
 ///
 /// # Errors
 /// If the window of the smoothers is empty.
-pub fn markdown(samples: &[Sample], n_layers: usize, settings: &Settings) -> Result<String> {
+pub fn given_surprisal(samples: &[Sample], n_layers: usize, settings: &Settings) -> Result<Vec<GivenSurprisal>> {
     let [_, band] = Band::both(n_layers);
-    let (mut plain, mut partial) = (Vec::new(), Vec::new());
-    for sample in samples {
-        if let Some([without, with]) = of_trace(sample, &band, settings)? {
-            plain.push(without);
-            partial.push(with);
+    let resamples = Resamples::new(settings.seed, settings.replicates);
+    let mut found = Vec::new();
+    for (dataset, own) in problem_sets(samples, &settings.pools) {
+        let of = |sample: &&Sample| of_trace(sample, &band, settings).transpose();
+        let z = own.iter().filter_map(of).collect::<Result<Vec<_>>>()?;
+        let figure = |at: usize| {
+            let mean_of = |counts: &[u32]| {
+                let n: u32 = counts.iter().sum();
+                let sum: f64 = z.iter().zip(counts).map(|(z, &count)| z[at] * f64::from(count)).sum();
+                (n > 0).then(|| (sum / f64::from(n)).tanh())
+            };
+            let rho = mean_of(&vec![1; z.len()]);
+            (rho, rho.and_then(|rho| resamples.draws(z.len(), mean_of).interval(rho, settings.confidence)))
+        };
+        let ((rho, interval), (given, given_interval)) = (figure(0), figure(1));
+        if rho.is_some() {
+            found.push(GivenSurprisal { dataset, n_traces: z.len(), rho, interval, given, given_interval });
         }
     }
-    let Some((plain, given)) = mean(&plain).zip(mean(&partial)) else { return Ok(String::new()) };
-    Ok(format!(
-        "## Band B given surprisal\n\n- {}, {}: rho within {} traces {:+.3}, given the surprisal {:+.3}",
-        band.describe(),
-        Smoother::Mean.name(settings.window),
-        partial.len(),
-        plain.tanh(),
-        given.tanh()
-    ))
+    Ok(found)
+}
+
+/// What the page says.
+pub fn markdown(found: &[GivenSurprisal], n_layers: usize, settings: &Settings) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let [_, band] = Band::both(n_layers);
+    let figure = |rho: Option<f64>, interval: Option<(f64, f64)>| {
+        let interval = interval.map_or_else(|| "[-]".to_owned(), |(lo, hi)| format!("[{lo:+.3}, {hi:+.3}]"));
+        rho.map_or_else(|| "-".to_owned(), |rho| format!("{rho:+.3} {interval}"))
+    };
+    let line = |found: &GivenSurprisal| {
+        format!(
+            "- {}: {}, {}: rho within {} traces {}, given the surprisal {}",
+            found.dataset,
+            band.describe(),
+            Smoother::Mean.name(settings.window),
+            found.n_traces,
+            figure(found.rho, found.interval),
+            figure(found.given, found.given_interval)
+        )
+    };
+    let lines: Vec<String> = found.iter().map(line).collect();
+    format!("## Band B given surprisal\n\n{}", lines.join("\n"))
 }
 
 /// Fisher's z of both coefficients of a trace; `None` where one is undefined.
@@ -107,8 +154,12 @@ mod tests {
             replicates: 0,
             surrogates: 0,
             seed: 0,
+            max_lag: 0,
+            pools: Vec::new(),
         };
-        assert_eq!(markdown(std::slice::from_ref(&sample), 4, &settings).expect("a window"), "", "determined by it");
+        let found = |sample: &Sample| given_surprisal(&vec![sample.clone(); 6], 4, &settings).expect("a window");
+        assert!(found(&sample).is_empty(), "determined by it");
+        assert_eq!(markdown(&[], 4, &settings), "");
         // A little else in the steps makes the partial coefficient defined, and it is far below the plain one.
         for (i, column) in sample.recording.columns.iter_mut().take(4).enumerate() {
             for (at, value) in column.values.iter_mut().enumerate() {
@@ -118,5 +169,11 @@ mod tests {
         let [_, band] = Band::both(4);
         let [plain, partial] = of_trace(&sample, &band, &settings).expect("a window").expect("defined");
         assert!(plain > 0.8 && partial.abs() < 0.35, "{plain} {partial}");
+        // Six times the same trace.
+        let six = found(&sample).remove(0);
+        assert_eq!((six.dataset.as_str(), six.n_traces), ("d", 6));
+        assert!((six.rho.expect("defined") - plain.tanh()).abs() < 1e-12);
+        assert!((six.given.expect("defined") - partial.tanh()).abs() < 1e-12);
+        assert!(markdown(&[six], 4, &settings).contains("given the surprisal"));
     }
 }

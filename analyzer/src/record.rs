@@ -181,7 +181,8 @@ mod tests {
         let want = known.chain(late);
         assert_eq!(names, want.collect::<Vec<_>>());
         // Steps and surprisals need a predecessor, what a token has by itself does not.
-        let needs_one = ["hs_l2", "hs_cos", "surprisal", "epikv", "epikv_raw", "epikv_a", "epikv_b", "band_adaptive"];
+        let needs_one =
+            ["hs_l2", "hs_cos", "embed_l2", "surprisal", "epikv", "epikv_raw", "epikv_a", "epikv_b", "band_adaptive"];
         for column in &whole.columns {
             assert_eq!(column.values.len(), 80);
             if column.signal == "lag_next" {
@@ -192,7 +193,7 @@ mod tests {
             assert!(column.values[1..].iter().all(Option::is_some), "{}", column.signal);
         }
         // Attention is summed over the tokens of a pass, so that sums are rounded in the order of passes.
-        let is_late = |c: &Column| ["h2o_attn", "h2o_attn_age64"].contains(&c.signal);
+        let is_late = |c: &Column| ["h2o_attn", "h2o_attn@age=64"].contains(&c.signal);
         let from_prompt = recorded(512, WindowFrom::Prompt);
         for (chunk, from, whole) in [1, 7, 20, 33]
             .map(|chunk| (chunk, WindowFrom::Decode, &whole))

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use crate::baseline::EMBEDDING;
 use crate::findings::Source;
 use crate::study::Settings;
 use crate::summary::{DatasetSummary, Summary, SummaryRow};
 
 /// Columns of the table.
-const N: usize = 9;
+const N: usize = 10;
 
 const HEADER: [&str; N] = [
     "source",
@@ -17,6 +18,7 @@ const HEADER: [&str; N] = [
     "pooled rho [trace bootstrap]",
     "within rho",
     "z (p) of within",
+    "peak of within",
     "window rho",
     "AUC",
 ];
@@ -47,16 +49,17 @@ pub fn markdown(summary: &Summary, settings: &Settings) -> String {
          here."
             .to_owned(),
         "Rows of `random_weights` are the same signals of the same tokens through random weights of the same shape; \
-         `position` is the token index and `token_identity` the mean label of the same token in the other traces. A signal \
-         that does no better says nothing about the model."
+         `embed_l2` is the step of the embedding before any block, `position` the token index and `token_identity` the mean \
+         label of the same token in the other traces. A signal that does no better says nothing about the model."
             .to_owned(),
         "Pooled rho mixes differences between traces with ranking inside them; rho within traces does not.".to_owned(),
         format!(
             "z: how far rho within traces (in Fisher's z) lies from its mean under the labels of other traces at matched \
              relative position, in deviations of these ({} replicates); smoothing widens that spread. p is not corrected \
-             for the choice of a best layer: `p_maxt` and `q_bh` in the file are. Window rho has the mean of the signal over \
+             for the choice of a best layer: `p_maxt` and `q_bh` in the file are. Peak: the lag, up to {} tokens, at which |rho| \
+             within traces is largest, positive where the signal is later than the label. Window rho has the mean of the signal over \
              each occluded window against whether the answer flipped.",
-            settings.surrogates
+            settings.surrogates, settings.max_lag
         ),
     ];
     for note in notes {
@@ -78,7 +81,9 @@ fn heading(text: &mut String, dataset: &DatasetSummary) {
 }
 
 fn cells(row: &SummaryRow) -> [String; N] {
-    let source = if row.source == Source::None.name() { "baseline" } else { row.source };
+    let is_baseline =
+        row.source == Source::None.name() || (row.source, row.signal) == (Source::Model.name(), EMBEDDING);
+    let source = if is_baseline { "baseline" } else { row.source };
     let rho = match (row.rho, row.boot) {
         (Some(rho), Some([lo, hi])) => format!("{rho:+.3} [{lo:+.3}, {hi:+.3}]"),
         (Some(rho), None) => format!("{rho:+.3} [-]"),
@@ -90,8 +95,9 @@ fn cells(row: &SummaryRow) -> [String; N] {
         (Some(z), Some(p)) => format!("{z:+.1} ({p:.3})"),
         _ => "-".to_owned(),
     };
+    let peak = row.peak.map_or_else(|| "-".to_owned(), |(lag, rho)| format!("{rho:+.3} at {lag:+}"));
     let auc = row.auc.map_or_else(|| "-".to_owned(), |auc| format!("{auc:.3}"));
-    [source, row.signal, &row.smoothing, &row.what, &rho, &within, &z, &window, &auc].map(str::to_owned)
+    [source, row.signal, &row.smoothing, &row.what, &rho, &within, &z, &peak, &window, &auc].map(str::to_owned)
 }
 
 /// A Markdown table; `|` in a cell, which only a name from outside could hold, is escaped.
@@ -127,13 +133,14 @@ mod tests {
             window: None,
             z_null: None,
             p_cross: None,
+            peak: None,
             auc: Some(0.5),
         }
     }
 
     #[test]
     fn undefined_is_a_dash() {
-        assert_eq!(cells(&row(None, None))[4..], ["-", "-", "-", "-", "0.500"].map(str::to_owned));
+        assert_eq!(cells(&row(None, None))[4..], ["-", "-", "-", "-", "-", "0.500"].map(str::to_owned));
         assert_eq!(cells(&row(Some(0.25), None))[4], "+0.250 [-]");
         assert_eq!(cells(&row(Some(-0.25), Some([-0.5, 0.125])))[4], "-0.250 [-0.500, +0.125]");
     }

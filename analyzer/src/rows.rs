@@ -3,20 +3,33 @@
 use std::sync::Arc;
 
 use epikv_schemas::{
-    Correlations, CorrelationsByTrace, PerLayer, SignalsAttn, SignalsHs, SignalsKv, SignalsScore, SignalsToken,
+    BandSurprisal, ComparisonRow, Correlations, CorrelationsByLag, CorrelationsByTrace, DifficultyRow, EnrichmentRow,
+    GroupPair, HeterogeneityRow, PerLayer, SignalsAge, SignalsAttn, SignalsHs, SignalsKv, SignalsScore, SignalsToken,
 };
 
+use epikv_signals::Smoother;
+use epikv_stats::heterogeneity::Heterogeneity;
 use epikv_stats::moments::mean;
 use epikv_stats::pool::clipped_z;
 use epikv_stats::{FisherMethod, fisher_interval};
 
+use crate::between_groups::{BetweenGroups, Pair, Spread, What};
+use crate::compare::Comparison;
 use crate::correlate::{Correlation, Figure};
+use crate::difficulty::{Unit, WithDifficulty};
+use crate::enrichment::Enrichment;
 use crate::findings::{DatasetFindings, Finding, TraceShape};
+use crate::groups::Contrast;
+use crate::lags::LagRho;
+use crate::predictable::GivenSurprisal;
 use crate::record::{Column, Recording};
 use crate::study::Settings;
 
 /// Interval of rho within traces, as the files name it.
 const STUDENT_T: &str = "student-t";
+
+/// The age that has a column of its own.
+const AGE_64: &str = "h2o_attn@age=64";
 
 /// Rows of `correlations`.
 pub fn correlations(found: &[DatasetFindings], settings: &Settings) -> Vec<Correlations> {
@@ -137,7 +150,8 @@ fn mean_of_traces(finding: &Finding, of: fn(&TraceShape) -> Option<f64>) -> Opti
 /// Rows of `correlations_by_trace`.
 pub fn correlations_by_trace(found: &[DatasetFindings], window: usize) -> Vec<CorrelationsByTrace> {
     let mut rows = Vec::new();
-    for dataset in found {
+    // The traces of pooled sets are there already.
+    for dataset in found.iter().filter(|dataset| !dataset.is_pooled) {
         for finding in &dataset.findings {
             let traces = dataset.trace_ids.iter().zip(&finding.correlation.by_trace).zip(&finding.shapes);
             rows.extend(traces.map(|((trace_id, rho), shape)| CorrelationsByTrace {
@@ -160,6 +174,164 @@ pub fn correlations_by_trace(found: &[DatasetFindings], window: usize) -> Vec<Co
         }
     }
     rows
+}
+
+/// Rows of `correlations_by_lag`.
+pub fn correlations_by_lag(found: &[DatasetFindings], window: usize) -> Vec<CorrelationsByLag> {
+    let of_finding = |dataset: &DatasetFindings, finding: &Finding| -> Vec<CorrelationsByLag> {
+        let row = |at: &LagRho| CorrelationsByLag {
+            dataset: dataset.dataset.clone(),
+            signal: finding.signal.to_owned(),
+            layer: finding.layer.map(|layer| layer as i16),
+            smoothing: finding.smoother.name(window),
+            lag: at.lag,
+            n_tokens: at.n_tokens as i64,
+            n_eff: at.n_eff as i32,
+            rho: at.rho,
+        };
+        finding.lags.iter().map(row).collect()
+    };
+    found.iter().flat_map(|d| d.findings.iter().flat_map(move |f| of_finding(d, f))).collect()
+}
+
+/// Rows of `comparisons`.
+pub fn comparisons(found: &[Comparison]) -> Vec<ComparisonRow> {
+    let row = |c: &Comparison| ComparisonRow {
+        dataset: c.dataset.clone(),
+        column_a: c.sides[0].to_string(),
+        column_b: c.sides[1].to_string(),
+        n_traces: c.n_traces as i32,
+        n_tokens: c.n_tokens as i64,
+        rho_a: c.rho[0],
+        rho_b: c.rho[1],
+        rho_ab: c.rho_between,
+        difference: c.difference,
+        boot_lo: c.interval.map(|i| i.0),
+        boot_hi: c.interval.map(|i| i.1),
+        n_larger: c.n_larger as i32,
+        p_signed_rank: c.p_signed_rank,
+        p_sign_flip: c.p_sign_flip,
+        williams_t: c.williams.map(|t| t.statistic),
+        williams_p: c.williams.map(|t| t.p),
+        meng_z: c.meng.map(|t| t.statistic),
+        meng_p: c.meng.map(|t| t.p),
+        steiger_z: c.steiger.map(|t| t.statistic),
+        steiger_p: c.steiger.map(|t| t.p),
+    };
+    found.iter().map(row).collect()
+}
+
+/// Rows of `enrichment`.
+pub fn enrichment(found: &[Enrichment]) -> Vec<EnrichmentRow> {
+    let row = |e: &Enrichment| EnrichmentRow {
+        dataset: e.dataset.clone(),
+        set: e.set.to_owned(),
+        column: e.column.clone(),
+        class: e.class.name().to_owned(),
+        n_traces: e.n_traces as i32,
+        n_tokens: e.n_tokens as i64,
+        n_class: e.n_class as i64,
+        n_set: e.n_set as i64,
+        n_both: e.n_both as i64,
+        expected: e.expected,
+        ratio: e.ratio(),
+        p_cross: e.tested.p_cross,
+        p_shift: e.tested.p_shift,
+        z_null: e.tested.z_null,
+        q_bh: e.tested.q_bh,
+    };
+    found.iter().map(row).collect()
+}
+
+/// Rows of `band_surprisal`.
+pub fn band_surprisal(found: &[GivenSurprisal], settings: &Settings) -> Vec<BandSurprisal> {
+    let row = |given: &GivenSurprisal| BandSurprisal {
+        dataset: given.dataset.clone(),
+        smoothing: Smoother::Mean.name(settings.window),
+        n_traces: given.n_traces as i32,
+        rho: given.rho,
+        boot_lo: given.interval.map(|i| i.0),
+        boot_hi: given.interval.map(|i| i.1),
+        rho_given: given.given,
+        given_lo: given.given_interval.map(|i| i.0),
+        given_hi: given.given_interval.map(|i| i.1),
+    };
+    found.iter().map(row).collect()
+}
+
+/// Rows of `difficulty`.
+pub fn difficulty(found: &[WithDifficulty]) -> Vec<DifficultyRow> {
+    let row = |d: &WithDifficulty| {
+        let (unit, layer) = match d.unit {
+            Unit::Interaction => ("interaction", None),
+            Unit::Layer(layer) => ("layer", Some(layer as i16)),
+            Unit::Contrast(contrast) => (contrast.name(), None),
+        };
+        DifficultyRow {
+            dataset: d.dataset.clone(),
+            smoothing: d.smoothing.clone(),
+            unit: unit.to_owned(),
+            layer,
+            n_traces: d.n_traces as i32,
+            statistic: d.statistic,
+            boot_lo: d.interval.map(|i| i.0),
+            boot_hi: d.interval.map(|i| i.1),
+            p: d.p,
+            p_maxt: d.p_maxt,
+        }
+    };
+    found.iter().map(row).collect()
+}
+
+/// What is compared between groups, as the files name it.
+fn contrast(what: &What) -> String {
+    what.contrast.map_or("column", Contrast::name).to_owned()
+}
+
+/// Rows of `heterogeneity`.
+pub fn heterogeneity(found: &BetweenGroups) -> Vec<HeterogeneityRow> {
+    let row = |spread: &Spread| {
+        let Heterogeneity { n_groups, q, p, i_squared, tau2, mean, lo, hi } = spread.found;
+        HeterogeneityRow {
+            groups: spread.set.clone(),
+            signal: spread.what.column.signal.clone(),
+            layer: spread.what.column.layer,
+            smoothing: spread.what.column.smoothing.clone(),
+            contrast: contrast(&spread.what),
+            n_groups: n_groups as i32,
+            q,
+            p,
+            i_squared,
+            tau2,
+            mean_z: mean,
+            z_lo: lo,
+            z_hi: hi,
+            rho: mean.tanh(),
+        }
+    };
+    found.spreads.iter().map(row).collect()
+}
+
+/// Rows of `group_pairs`.
+pub fn group_pairs(found: &BetweenGroups) -> Vec<GroupPair> {
+    let row = |pair: &Pair| GroupPair {
+        signal: pair.what.column.signal.clone(),
+        layer: pair.what.column.layer,
+        smoothing: pair.what.column.smoothing.clone(),
+        contrast: contrast(&pair.what),
+        group_a: pair.groups[0].clone(),
+        group_b: pair.groups[1].clone(),
+        n_a: pair.n[0] as i32,
+        n_b: pair.n[1] as i32,
+        mean_a: pair.means[0],
+        mean_b: pair.means[1],
+        difference: pair.found.difference,
+        se: pair.found.se,
+        p_welch: pair.found.p,
+        boot_lo: pair.interval.map(|i| i.0),
+        boot_hi: pair.interval.map(|i| i.1),
+    };
+    found.pairs.iter().map(row).collect()
 }
 
 /// Rows of `signals_hs`; `None` if no such signal was recorded.
@@ -228,9 +400,9 @@ pub fn signals_kv(recordings: &[&Recording]) -> Option<Vec<SignalsKv>> {
 
 /// Rows of `signals_token`; `None` if no such signal was recorded.
 pub fn signals_token(recordings: &[&Recording]) -> Option<Vec<SignalsToken>> {
-    of_model(recordings, ["surprisal", "entropy", "margin"], |trace_id, pos, token_id, values| {
-        let [surprisal, entropy, margin] = values;
-        SignalsToken { trace_id, pos, token_id, surprisal, entropy, margin }
+    of_model(recordings, ["surprisal", "entropy", "margin", "embed_l2"], |trace_id, pos, token_id, values| {
+        let [surprisal, entropy, margin, embed_l2] = values;
+        SignalsToken { trace_id, pos, token_id, surprisal, entropy, margin, embed_l2 }
     })
 }
 
@@ -238,7 +410,7 @@ pub fn signals_token(recordings: &[&Recording]) -> Option<Vec<SignalsToken>> {
 pub fn signals_attn(recordings: &[&Recording]) -> Option<Vec<SignalsAttn>> {
     let mut rows = Vec::new();
     for recording in recordings {
-        let received = ["h2o_attn", "h2o_attn_age64", "attn_last"].map(|signal| of_model_column(recording, signal));
+        let received = ["h2o_attn", AGE_64, "attn_last"].map(|signal| of_model_column(recording, signal));
         let layers = families(recording, ["attn_entropy", "attn_distance"]);
         if layers.is_none() && received.iter().all(Option::is_none) {
             return None;
@@ -261,6 +433,26 @@ pub fn signals_attn(recordings: &[&Recording]) -> Option<Vec<SignalsAttn>> {
         }
     }
     Some(rows)
+}
+
+/// Rows of `signals_age`; `None` if no other age than that of `signals_attn` was recorded.
+pub fn signals_age(recordings: &[&Recording]) -> Option<Vec<SignalsAge>> {
+    let mut rows = Vec::new();
+    for recording in recordings {
+        for column in recording.columns.iter().filter(|column| column.signal != AGE_64) {
+            let Some(age) = column.signal.strip_prefix("h2o_attn@age=").and_then(|age| age.parse().ok()) else {
+                continue;
+            };
+            let row = |(pos, &h2o_attn): (usize, &Option<f32>)| SignalsAge {
+                trace_id: recording.trace_id.clone(),
+                age,
+                pos: pos as i32,
+                h2o_attn,
+            };
+            rows.extend(column.values.iter().enumerate().map(row));
+        }
+    }
+    (!rows.is_empty()).then_some(rows)
 }
 
 /// Rows of `signals_score`; `None` if no such signal was recorded.

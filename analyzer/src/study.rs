@@ -4,6 +4,8 @@
 //! where windows start ([`WindowFrom`]). Columns are independent of one another and run in parallel; no number depends on
 //! how.
 
+use std::collections::BTreeMap;
+
 use epikv_schemas::Trace;
 use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
@@ -15,6 +17,7 @@ use crate::correlate::{Intervals, correlate};
 use crate::error::Result;
 use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
 use crate::join::{Labelled, Mask};
+use crate::lags::{Series, profile};
 use crate::record::{Column, Recording, WindowFrom};
 use crate::resamples::Resamples;
 use crate::tested::{self, Tested};
@@ -63,6 +66,33 @@ impl Sample {
     }
 }
 
+/// Problem sets that are looked at together as well, such as years of one competition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Their names.
+    pub members: Vec<String>,
+}
+
+impl Pool {
+    /// `aime24+aime25`.
+    pub fn name(&self) -> String {
+        self.members.join("+")
+    }
+}
+
+/// The problem sets of the samples in order of their names, then the pools, each with its samples.
+pub(crate) fn problem_sets<'s>(samples: &'s [Sample], pools: &[Pool]) -> Vec<(String, Vec<&'s Sample>)> {
+    let mut sets: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        sets.entry(&sample.dataset).or_default().push(sample);
+    }
+    let pooled = pools.iter().map(|pool| {
+        let own = samples.iter().filter(|sample| pool.members.contains(&sample.dataset));
+        (pool.name(), own.collect())
+    });
+    sets.into_iter().map(|(name, own)| (name.to_owned(), own)).chain(pooled).collect()
+}
+
 /// How signals are compared with labels.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -82,6 +112,19 @@ pub struct Settings {
     pub surrogates: usize,
     /// Seed of the trace bootstrap and of the surrogates.
     pub seed: u64,
+    /// Tokens that a lag profile reaches to either side; 0 for none.
+    pub max_lag: usize,
+    /// Problem sets that are pooled.
+    pub pools: Vec<Pool>,
+}
+
+impl Settings {
+    /// The smoother that pages show where there is room for one: `mean64` where it was asked for, else the first.
+    pub(crate) fn shown_smoothing(&self) -> String {
+        let first = self.smoothers.first().copied().unwrap_or(Smoother::Raw);
+        let shown = if self.smoothers.contains(&Smoother::Mean) { Smoother::Mean } else { first };
+        shown.name(self.window)
+    }
 }
 
 /// A column to compute.
@@ -90,17 +133,13 @@ enum Planned<'s> {
     Baseline(Baseline),
 }
 
-/// Correlates every column of the samples, problem sets in order of their names. `done` is called after each column.
+/// Correlates every column of the samples, problem sets in order of their names and then the pools. `done` is called after each column.
 ///
 /// # Errors
 /// If the window of the smoothers is empty.
 pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) -> Result<Vec<DatasetFindings>> {
-    let mut names: Vec<&str> = samples.iter().map(|sample| sample.dataset.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
     let resamples = Resamples::new(settings.seed, settings.replicates);
-    let of_dataset = |name: &str| {
-        let own: Vec<&Sample> = samples.iter().filter(|sample| sample.dataset == name).collect();
+    let of_dataset = |(name, own): (String, Vec<&Sample>)| {
         let planned = plan(&own, &settings.smoothers);
         let findings = planned.par_iter().map(|column| {
             let finding = find(column, &own, settings, &resamples);
@@ -110,18 +149,16 @@ pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) 
         let mut findings = findings.collect::<Result<Vec<_>>>()?;
         adjust(&mut findings);
         let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
-        Ok(DatasetFindings { dataset: name.to_owned(), trace_ids, findings })
+        let is_pooled = settings.pools.iter().any(|pool| pool.name() == name);
+        Ok(DatasetFindings { dataset: name, is_pooled, trace_ids, findings })
     };
-    names.into_iter().map(of_dataset).collect()
+    problem_sets(samples, &settings.pools).into_iter().map(of_dataset).collect()
 }
 
 /// Columns that [`study`] will compute, for a progress bar.
 pub fn n_columns(samples: &[Sample], settings: &Settings) -> usize {
-    let mut datasets: std::collections::BTreeMap<&str, Vec<&Sample>> = std::collections::BTreeMap::new();
-    for sample in samples {
-        datasets.entry(&sample.dataset).or_default().push(sample);
-    }
-    datasets.values().map(|own| plan(own, &settings.smoothers).len()).sum()
+    let sets = problem_sets(samples, &settings.pools);
+    sets.iter().map(|(_, own)| plan(own, &settings.smoothers).len()).sum()
 }
 
 /// The columns of a problem set. All its recordings have the same columns; random weights count where all traces have them.
@@ -161,15 +198,30 @@ fn adjust(findings: &mut [Finding]) {
 fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
     let Settings { confidence, fisher, surrogates, .. } = *settings;
     let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
+    let mut lags = Vec::new();
     let (source, signal, layer, smoother, traces, windows) = match column {
         Planned::Recorded { source, columns, smoother } => {
-            let of = |(sample, column): &(&Sample, &Column)| {
-                let values = smooth(&column.values, sample.recording.n_prompt, *smoother, settings)?;
-                let windows = sample.windows.as_ref().map(|windows| windows.pair(&values));
-                Ok((sample.mask.pair(&values), windows))
+            let smoothed = |(sample, column): &(&Sample, &Column)| {
+                smooth(&column.values, sample.recording.n_prompt, *smoother, settings)
             };
-            let paired = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
-            let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) = paired.into_iter().unzip();
+            let series = columns.iter().map(smoothed).collect::<Result<Vec<_>>>()?;
+            let pair = |((sample, _), values): (&(&Sample, &Column), &Vec<Option<f32>>)| {
+                (sample.mask.pair(values), sample.windows.as_ref().map(|windows| windows.pair(values)))
+            };
+            let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) =
+                columns.iter().zip(&series).map(pair).unzip();
+            if *source == Source::Model {
+                let series: Vec<Series<'_>> = columns
+                    .iter()
+                    .zip(&series)
+                    .map(|((sample, _), values)| Series {
+                        values,
+                        mask: &sample.mask,
+                        n_prompt: sample.recording.n_prompt,
+                    })
+                    .collect();
+                lags = profile(&series, settings.max_lag);
+            }
             let windows = windows.into_iter().collect::<Option<Vec<_>>>();
             let first = columns.first().map(|(_, column)| *column);
             (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces, windows)
@@ -189,7 +241,7 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
         correlation
     });
     let shapes = traces.iter().map(TraceShape::of).collect();
-    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes })
+    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes, lags })
 }
 
 /// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
@@ -210,7 +262,7 @@ pub(crate) fn smooth(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use epikv_signals::{SIGNALS, SignalRow};
 
     use super::*;
@@ -227,6 +279,8 @@ mod tests {
             replicates: 50,
             surrogates: 19,
             seed: 0,
+            max_lag: 4,
+            pools: Vec::new(),
         }
     }
 
@@ -271,10 +325,29 @@ mod tests {
         let same = b.find(Source::RandomWeights, "hs_l2", Some(2), Smoother::Raw).expect("a column");
         assert_eq!(same.correlation, raw.correlation, "the same recording was given for both");
         assert!(raw.windows.is_none(), "no labels of windows were given");
+        assert_eq!(raw.lags.len(), 7);
+        assert!((raw.lags[3].rho.expect("defined") - raw.correlation.within.rho.expect("defined")).abs() < 1e-12);
+        assert!(same.lags.is_empty());
         let tested = &raw.correlation.within.tested;
         assert!(tested.p_cross.is_some() && tested.p_maxt >= tested.p_cross && tested.q_bh.is_some(), "{tested:?}");
         let position = b.find(Source::None, "position", None, Smoother::Raw).expect("a baseline");
         assert_eq!(position.shapes[0].rho_position, Some(1.0));
+    }
+
+    #[test]
+    fn pooled_sets_come_last_and_have_the_traces_of_their_members() {
+        let samples = samples(7);
+        let pool = Pool { members: vec!["b".to_owned(), "a".to_owned()] };
+        let settings = Settings { smoothers: vec![Smoother::Raw], pools: vec![pool], ..settings() };
+        let found = study(&samples, &settings, &|| ()).expect("a window");
+        let names: Vec<(&str, bool, usize)> =
+            found.iter().map(|d| (d.dataset.as_str(), d.is_pooled, d.trace_ids.len())).collect();
+        assert_eq!(names, [("a", false, 3), ("b", false, 4), ("b+a", true, 7)]);
+        let n =
+            |at: usize| found[at].find(Source::None, "position", None, Smoother::Raw).map(|f| f.correlation.n_tokens);
+        assert_eq!(n(2), n(0).zip(n(1)).map(|(a, b)| a + b));
+        assert_eq!(n_columns(&samples, &settings), found.iter().map(|d| d.findings.len()).sum::<usize>());
+        assert_eq!(crate::rows::correlations_by_trace(&found, 8).len(), 7 * found[0].findings.len(), "no trace twice");
     }
 
     #[test]

@@ -4,7 +4,9 @@ use epikv_signals::{REFERENCE_LAYERS, SignalRow, Smoother, find, map_layer};
 use serde::Serialize;
 
 use crate::bands::{BAND_SIGNAL, Band, BandMean};
+use crate::baseline::EMBEDDING;
 use crate::findings::{DatasetFindings, Finding, Source};
+use crate::lags::peak;
 use crate::study::Settings;
 
 /// Layers of the reference model that the paper's score compares.
@@ -40,6 +42,8 @@ pub struct SummaryRow {
     pub z_null: Option<f64>,
     /// Its p-value.
     pub p_cross: Option<f64>,
+    /// The lag at which |rho| within traces is largest, and rho there; null without a lag profile.
+    pub peak: Option<(i32, f64)>,
     /// Pooled AUC.
     pub auc: Option<f64>,
 }
@@ -96,9 +100,12 @@ impl DatasetSummary {
         let position = found.find(Source::None, "position", None, Smoother::Raw).map(|f| &f.correlation);
         let base_rate = position.and_then(|c| c.base_rate);
         let mut rows = Vec::new();
-        for source in [Source::Model, Source::RandomWeights, Source::None] {
-            let mut signals: Vec<&'static str> =
-                found.findings.iter().filter(|f| f.source == source).map(|f| f.signal).collect();
+        // The step of the embedding stands with the baselines.
+        let parts =
+            [(Source::Model, false), (Source::RandomWeights, false), (Source::Model, true), (Source::None, false)];
+        for (source, of_embedding) in parts {
+            let is = |f: &&Finding| f.source == source && of_embedding == is_embedding(f.source, f.signal);
+            let mut signals: Vec<&'static str> = found.findings.iter().filter(is).map(|f| f.signal).collect();
             signals.dedup();
             for signal in signals {
                 rows.extend(best(found, source, signal, settings));
@@ -117,6 +124,11 @@ impl DatasetSummary {
             rows,
         }
     }
+}
+
+/// Whether a column is the baseline that the model's embedding gives.
+fn is_embedding(source: Source, signal: &str) -> bool {
+    source == Source::Model && signal == EMBEDDING
 }
 
 /// The column of a signal with the largest pooled |rho|; of equal ones the first.
@@ -159,6 +171,7 @@ fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, se
             window: None,
             z_null: None,
             p_cross: None,
+            peak: None,
             auc: mean.auc,
         };
         for (band, of) in bands.iter().zip([a, b]) {
@@ -193,6 +206,7 @@ fn row(finding: &Finding, what: String, settings: &Settings) -> SummaryRow {
         window: finding.windows.as_ref().and_then(|w| w.pooled.rho),
         z_null: within.tested.z_null,
         p_cross: within.tested.p_cross,
+        peak: peak(&finding.lags),
         auc: pooled.auc,
     }
 }

@@ -61,6 +61,8 @@ fn settings(golden: &Value) -> Settings {
         replicates: 300,
         surrogates: 0,
         seed: 4,
+        max_lag: 0,
+        pools: Vec::new(),
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use epikv_analyzer::Band;
 use epikv_schemas::{
-    Correlations, CorrelationsByTrace, EvictionRun, EvictionTiming, LabelTrace, Provenance, Record, read_table,
+    BandSurprisal, Correlations, CorrelationsByTrace, DifficultyRow, EvictionRun, EvictionTiming, GroupPair,
+    LabelTrace, Provenance, Record, read_table,
 };
 use epikv_stats::mcnemar::mcnemar;
 use serde::Serialize;
@@ -29,6 +30,8 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("smoothing_ratio", smoothing_ratio),
     ("cosine_against_step", cosine_against_step),
     ("attention_rank", attention_rank),
+    ("band_given_surprisal", band_given_surprisal),
+    ("layers_with_difficulty", layers_with_difficulty),
     ("epikv_against_raw", |run| run.against("epikv", "epikv-raw")),
     ("h2o_against_full", |run| run.against("h2o", "full")),
     ("epikv_against_h2o", |run| run.against("epikv", "h2o")),
@@ -48,6 +51,9 @@ type Verdicts<'r> = BTreeMap<(&'r str, i32), bool>;
 pub(super) struct Run {
     correlations: Vec<Correlations>,
     by_trace: Vec<CorrelationsByTrace>,
+    surprisal: Vec<BandSurprisal>,
+    difficulty: Vec<DifficultyRow>,
+    pairs: Vec<GroupPair>,
     labels: Vec<LabelTrace>,
     runs: Vec<EvictionRun>,
     timings: Vec<EvictionTiming>,
@@ -60,6 +66,9 @@ impl Run {
         let run = Self {
             correlations: table(folder, &mut model)?,
             by_trace: table(folder, &mut model)?,
+            surprisal: table(folder, &mut model)?,
+            difficulty: table(folder, &mut model)?,
+            pairs: table(folder, &mut model)?,
             labels: table(folder, &mut model)?,
             runs: table(folder, &mut model)?,
             timings: table(folder, &mut model)?,
@@ -198,7 +207,7 @@ fn attention_rank(run: &Run) -> Vec<String> {
             steps.len()
         ))
     };
-    ["h2o_attn", "h2o_attn_age64"].into_iter().filter_map(against).collect()
+    ["h2o_attn", "h2o_attn@age=64"].into_iter().filter_map(against).collect()
 }
 
 fn position_rho(run: &Run) -> Vec<String> {
@@ -214,6 +223,50 @@ fn position_rho(run: &Run) -> Vec<String> {
             .map(|mean| format!("hs_l2 {smoothing}: mean |rho with position| over layers and traces {mean:.3}"))
     };
     by_smoothing.into_iter().filter_map(line).collect()
+}
+
+/// `+0.123 [+0.001, +0.234]`; `-` for an interval that is undefined.
+fn with_interval(value: f64, bounds: Option<(f64, f64)>) -> String {
+    let bounds = bounds.map_or_else(|| "-".to_owned(), |(lo, hi)| format!("{lo:+.3}, {hi:+.3}"));
+    format!("{value:+.3} [{bounds}]")
+}
+
+fn band_given_surprisal(run: &Run) -> Vec<String> {
+    let line = |row: &BandSurprisal| {
+        Some(format!(
+            "{}: band B within {} traces {}, given the surprisal {}",
+            row.dataset,
+            row.n_traces,
+            with_interval(row.rho?, row.boot_lo.zip(row.boot_hi)),
+            with_interval(row.rho_given?, row.given_lo.zip(row.given_hi))
+        ))
+    };
+    run.surprisal.iter().filter_map(line).collect()
+}
+
+fn layers_with_difficulty(run: &Run) -> Vec<String> {
+    let is_mean = |smoothing: &str| smoothing.starts_with("mean");
+    let of_difficulty = run.difficulty.iter().filter(|row| is_mean(&row.smoothing) && row.unit == "trend");
+    let of_pairs = run.pairs.iter().filter(|row| is_mean(&row.smoothing) && row.contrast == "trend");
+    let trend = of_difficulty.filter_map(|row| {
+        Some(format!(
+            "{}: the slope of hs_l2 over the layers goes with difficulty at {} over {} traces, p {:.3}",
+            row.dataset,
+            with_interval(row.statistic?, row.boot_lo.zip(row.boot_hi)),
+            row.n_traces,
+            row.p?
+        ))
+    });
+    let pair = of_pairs.map(|row| {
+        format!(
+            "the slope of hs_l2 over the layers on {} less that on {}: {}, Welch p {:.3}",
+            row.group_a,
+            row.group_b,
+            with_interval(row.difference, row.boot_lo.zip(row.boot_hi)),
+            row.p_welch
+        )
+    });
+    trend.chain(pair).collect()
 }
 
 fn important_share(run: &Run) -> Vec<String> {

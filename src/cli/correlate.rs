@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use epikv_model::decoder::AttentionKernel;
 
 use super::{ModelArgs, at_least_one};
 
@@ -46,12 +47,29 @@ pub(crate) struct CorrelateArgs {
     /// Replay all layers and pairs of layers as well, and choose the best on traces that it is not judged on.
     #[arg(long)]
     pub(crate) pick: bool,
+    /// Two signals to compare on the same labels, such as `hs_l2@layer=10@smooth=mean64,epikv`, `-` before one to turn it
+    /// around; may be repeated. Without it every score is compared with epikv.
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
+    pub(crate) compare: Vec<String>,
+    /// Problem sets to look at together as well, joined by +, such as `aime24+aime25+aime26`; may be repeated.
+    #[arg(long, value_name = "A+B")]
+    pub(crate) pool: Vec<String>,
+    /// Folder of another run of this command, of another model or other labels, to compare problem sets with; may be
+    /// repeated.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) against: Vec<PathBuf>,
+    /// Problems whose level says how hard they are; without it the length of the trace stands for it.
+    #[arg(long, value_name = "F")]
+    pub(crate) difficulty: Option<PathBuf>,
     /// Replicates of the trace bootstrap; 0 for none.
     #[arg(long, default_value_t = 2000, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub(crate) bootstrap: u32,
     /// Replicates of the tests against labels of other traces and shifted ones; 0 for none.
     #[arg(long, default_value_t = 499, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub(crate) surrogates: u32,
+    /// Tokens that the lag profiles reach to either side of a label: 0 and powers of two; 0 for none.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(..=65_536))]
+    pub(crate) max_lag: u32,
     /// Form of the interval on the number of traces.
     #[arg(long, value_enum, default_value_t = CiName::Fisher)]
     pub(crate) ci: CiName,
@@ -72,6 +90,15 @@ pub(crate) enum Kernel {
     Fused,
     /// Attention weights are reduced while they exist.
     Explicit,
+}
+
+impl From<Kernel> for AttentionKernel {
+    fn from(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::Fused => Self::Fused,
+            Kernel::Explicit => Self::Explicit,
+        }
+    }
 }
 
 impl Kernel {

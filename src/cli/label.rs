@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use epikv_labeler::Rates;
 use epikv_labeler::filler::Filler;
 
-use super::{ModelArgs, at_least_one};
+use super::{Kernel, ModelArgs, at_least_one};
 
 /// `epikv label`.
 #[derive(Debug, Clone, Args)]
@@ -36,6 +36,10 @@ pub(crate) struct LabelArgs {
     /// Folder of labels for --export and --compare-sentences.
     #[arg(long, value_name = "DIR")]
     pub(crate) labels: Option<PathBuf>,
+    /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
+    /// both give the same bits.
+    #[arg(long, value_enum, default_value_t = Kernel::Fused)]
+    pub(crate) kernel: Kernel,
     /// The way to the labels.
     #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
     pub(crate) protocol: ProtocolName,

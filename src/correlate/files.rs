@@ -1,13 +1,17 @@
 //! The files of a run.
 
 use anyhow::Result;
+use epikv_analyzer::compare::Comparison;
+use epikv_analyzer::enrichment::Enrichment;
 use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, Plot, pdf, png, svg};
+use epikv_analyzer::predictable::GivenSurprisal;
 use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
 use epikv_model::Model;
 use epikv_schemas::Provenance;
 use epikv_signals::Smoother;
 use serde_json::{Value, json};
 
+use super::between::Between;
 use super::{Plan, Recorded, recordings};
 use crate::cli::CorrelateArgs;
 use crate::output::{RunFolder, input};
@@ -24,9 +28,17 @@ const FILES: &[&str] = &[
     "signals_kv.parquet",
     "signals_token.parquet",
     "signals_attn.parquet",
+    "signals_age.parquet",
     "signals_score.parquet",
     "correlations.parquet",
     "correlations_by_trace.parquet",
+    "correlations_by_lag.parquet",
+    "comparisons.parquet",
+    "enrichment.parquet",
+    "band_surprisal.parquet",
+    "difficulty.parquet",
+    "heterogeneity.parquet",
+    "group_pairs.parquet",
     "agreement.parquet",
     "selection.parquet",
     "figure_layers.svg",
@@ -39,6 +51,10 @@ const FILES: &[&str] = &[
 /// What was found.
 pub(super) struct Results<'r> {
     pub(super) found: &'r [DatasetFindings],
+    pub(super) compared: &'r [Comparison],
+    pub(super) enriched: &'r [Enrichment],
+    pub(super) between: &'r Between,
+    pub(super) predictable: &'r [GivenSurprisal],
     pub(super) decided: &'r AtBudget,
     /// `None` where no signal has layers.
     pub(super) plot: Option<&'r Plot>,
@@ -67,7 +83,9 @@ pub(super) fn write(
     let labels = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"];
     let labels = labels.map(|file| args.labels.join(file));
     let labels = labels.iter().filter(|path| path.exists());
-    let inputs = [&args.traces].into_iter().chain(labels).chain(&args.reference);
+    let others: Vec<_> = args.against.iter().map(|folder| folder.join("correlations_by_trace.parquet")).collect();
+    let more = args.reference.iter().chain(&args.difficulty).chain(&others);
+    let inputs = [&args.traces].into_iter().chain(labels).chain(more);
     provenance.set("inputs", Value::Array(inputs.map(|path| input(path)).collect::<Result<_>>()?));
 
     folder.note("command", json!("correlate"));
@@ -85,6 +103,9 @@ pub(super) fn write(
     if let Some(rows) = rows::signals_attn(&recordings) {
         folder.write("signals_attn.parquet", &rows, &signals)?;
     }
+    if let Some(rows) = rows::signals_age(&recordings) {
+        folder.write("signals_age.parquet", &rows, &signals)?;
+    }
     if let Some(rows) = rows::signals_score(&recordings) {
         folder.write("signals_score.parquet", &rows, &signals)?;
     }
@@ -94,6 +115,24 @@ pub(super) fn write(
         &rows::correlations_by_trace(results.found, settings.window),
         &provenance,
     )?;
+    if settings.max_lag > 0 {
+        let rows = rows::correlations_by_lag(results.found, settings.window);
+        folder.write("correlations_by_lag.parquet", &rows, &provenance)?;
+    }
+    folder.write("comparisons.parquet", &rows::comparisons(results.compared), &provenance)?;
+    folder.write("enrichment.parquet", &rows::enrichment(results.enriched), &provenance)?;
+    if !results.predictable.is_empty() {
+        let rows = rows::band_surprisal(results.predictable, settings);
+        folder.write("band_surprisal.parquet", &rows, &provenance)?;
+    }
+    let Between { difficulty, groups, .. } = results.between;
+    if !difficulty.is_empty() {
+        folder.write("difficulty.parquet", &rows::difficulty(difficulty), &provenance)?;
+    }
+    if !groups.pairs.is_empty() {
+        folder.write("heterogeneity.parquet", &rows::heterogeneity(groups), &provenance)?;
+        folder.write("group_pairs.parquet", &rows::group_pairs(groups), &provenance)?;
+    }
     folder.write("agreement.parquet", &results.decided.agreement_rows(), &provenance)?;
     folder.write("selection.parquet", &results.decided.selection_rows(), &provenance)?;
     if let Some(plot) = results.plot {
@@ -119,9 +158,12 @@ fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value 
         "kernel": args.kernel.name(),
         "budget": args.budget,
         "pick": args.pick,
+        "compare": args.compare,
+        "pool": args.pool,
         "problem_ids": recorded.problem_ids,
         "bootstrap": settings.replicates,
         "surrogates": settings.surrogates,
+        "max_lag": settings.max_lag,
         "seed": settings.seed,
         "ci": settings.fisher.name(),
         "ci_level": settings.confidence.level(),

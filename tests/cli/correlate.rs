@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::{
-    Correlations, CorrelationsByTrace, LabelToken, Manifest, SignalsAttn, SignalsHs, SignalsKv, Trace, read_table,
-    write_table,
+    Correlations, CorrelationsByTrace, LabelToken, Manifest, SignalsAge, SignalsAttn, SignalsHs, SignalsKv, Trace,
+    read_table, write_table,
 };
 
 use epikv_signals::{SIGNALS, Smoother};
@@ -18,6 +18,9 @@ const DATA: &[&str] = &[
     "signals_score.parquet",
     "correlations.parquet",
     "correlations_by_trace.parquet",
+    "comparisons.parquet",
+    "enrichment.parquet",
+    "correlations_by_lag.parquet",
     "agreement.parquet",
     "selection.parquet",
     "figure_layers.svg",
@@ -26,16 +29,16 @@ const DATA: &[&str] = &[
     "report.md",
 ];
 
-const CORRELATE: &[&str] =
+pub(crate) const CORRELATE: &[&str] =
     &["correlate", "--traces", "traces.parquet", "--labels", "labels", "--quiet", "--bootstrap", "200"];
 
 const REFERENCE: &str = "signal,spearman_rho,p_value,n_pairs,note\n\
     hs_l2_diff_l10_rolling64,0.112,0.0,9,\nhs_l2_diff_l21_rolling64,-0.209,0.0,9,\nkv_key_var,0.3,0.0,9,\n";
 
-/// Five traces with labels.
-fn labelled() -> Place {
+/// Five traces with labels; `more` adds fields to problem `i`.
+pub(crate) fn labelled(more: &dyn Fn(i32) -> String) -> Place {
     let place = Place::new();
-    let problem = |i: i32| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"}}");
+    let problem = |i: i32| format!("{{\"id\": \"p{i}\", \"problem\": \"{i}+{i}?\"{}}}", more(i));
     let problems: Vec<String> = (0..5).map(problem).collect();
     place.write("problems.jsonl", problems.join("\n"));
     place
@@ -56,7 +59,7 @@ fn labelled() -> Place {
 
 #[test]
 fn threads_change_no_byte_and_the_rows_are_complete() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     place.write("published.csv", REFERENCE);
     let mut runs = Vec::new();
     for (out, threads) in [("one", "1"), ("two", "2")] {
@@ -101,7 +104,7 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
 
 #[test]
 fn the_figure_shows_what_the_rows_say() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     place.write("published.csv", REFERENCE);
     place.epikv(&[CORRELATE, &["--out", "out", "--reference", "published.csv"]].concat()).ok();
     let (rows, _) = read_table::<Correlations>(&place.path("out").join("correlations.parquet")).unwrap();
@@ -166,7 +169,7 @@ fn y_of_rho(svg: &str) -> impl Fn(f64) -> f64 {
 
 #[test]
 fn flags_choose_what_is_computed() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     let few = ["--out", "few", "--signals", "kv_key_var, epikv", "--smooth", "raw,z32", "--smooth-window", "32"];
     let more = ["--ci", "bonett-wright", "--window-from", "prompt", "--no-random-weights", "--json"];
     let ran = place.epikv(&[CORRELATE, &few, &more].concat()).ok();
@@ -177,7 +180,9 @@ fn flags_choose_what_is_computed() {
     assert!(ran.stderr().contains("token_identity") && ran.stderr().contains("is a convention"), "{}", ran.stderr());
     assert!(!place.path("few").join("signals_hs.parquet").exists());
     let (rows, provenance) = read_table::<Correlations>(&place.path("few").join("correlations.parquet")).unwrap();
-    assert_eq!(rows.len(), 5 * (5 + 1) * 2 + 3 * 2);
+    // Four layers and their mean, the score, and the step of the embedding, which is in every table.
+    assert_eq!(rows.len(), 5 * (5 + 1 + 1) * 2 + 3 * 2);
+    assert!(rows.iter().any(|row| row.signal == "embed_l2" && row.rho.is_some()));
     assert!(rows.iter().all(|row| row.source != "random_weights"));
     assert!(rows.iter().any(|row| row.smoothing == "z32" && row.signal == "epikv" && row.layer.is_none()));
     assert!(
@@ -185,10 +190,21 @@ fn flags_choose_what_is_computed() {
             .all(|row| { row.ci_method == if row.scope.ends_with("within") { "student-t" } else { "bonett-wright" } })
     );
     assert_eq!(provenance.get("smoothing").unwrap()["from"], "prompt");
-    let explicit = ["--out", "explicit", "--signals", "h2o_attn,attn_entropy", "--kernel", "explicit"];
+    let ages = "h2o_attn,attn_entropy,h2o_attn@age=64,h2o_attn@age=9";
+    let explicit = ["--out", "explicit", "--signals", ages, "--kernel", "explicit"];
     place.epikv(&[CORRELATE, &explicit].concat()).ok();
     let (attention, _) = read_table::<SignalsAttn>(&place.path("explicit").join("signals_attn.parquet")).unwrap();
     assert!(attention.iter().all(|row| row.h2o_attn > Some(0.0) && row.attn_entropy.get(3) >= Some(0.0)));
+    let (young, _) = read_table::<SignalsAge>(&place.path("explicit").join("signals_age.parquet")).unwrap();
+    assert_eq!(young.len(), attention.len());
+    for (young, all) in young.iter().zip(&attention) {
+        assert_eq!((&young.trace_id, young.pos, young.age), (&all.trace_id, all.pos, 9));
+        assert!(
+            young.h2o_attn > Some(0.0) && young.h2o_attn <= all.h2o_attn_age64 && all.h2o_attn_age64 <= all.h2o_attn
+        );
+    }
+    let (rows, _) = read_table::<Correlations>(&place.path("explicit").join("correlations.parquet")).unwrap();
+    assert!(rows.iter().any(|row| row.signal == "h2o_attn@age=9" && row.rho.is_some()));
     assert!(attention.iter().all(|row| row.attn_last.is_none() && row.attn_distance.layers().is_empty()));
     let again = place.epikv(&[CORRELATE, &["--out", "few"]].concat()).refused(&["exists already"]);
     assert!(again.stderr().contains("hint: --fresh"));
@@ -197,7 +213,7 @@ fn flags_choose_what_is_computed() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let place = labelled();
+    let place = labelled(&|_| String::new());
     let run = |more: &[&str]| place.epikv(&[CORRELATE, &["--out", "out"], more].concat());
     run(&["--signals", "hs_l3"]).refused(&["unknown signal \"hs_l3\"", "hint: `epikv signals`"]);
     run(&["--signals", "h2o_attn"]).refused(&["signal h2o_attn: expected --kernel explicit", "hint: a fused kernel"]);

@@ -52,6 +52,25 @@ fn thirty_traces_have_the_same_bytes_by_both_protocols_at_any_batch_and_threads(
 }
 
 #[test]
+fn the_explicit_kernel_changes_no_row_and_is_named() {
+    let place = place(3, "short");
+    let traces = ["trace", "--model", "tiny", "--problems", "p.jsonl", "--quiet", "--kernel", "explicit"];
+    place.epikv(&[&traces[..], &["--out", "explicit.parquet"]].concat()).ok();
+    let (fused, made_fused) = read_table::<Trace>(&place.path("t.parquet")).unwrap();
+    let (explicit, made_explicit) = read_table::<Trace>(&place.path("explicit.parquet")).unwrap();
+    assert_eq!(explicit, fused);
+    assert_eq!(
+        (&made_fused.get("run").unwrap()["kernel"], &made_explicit.get("run").unwrap()["kernel"]),
+        (&Value::from("fused"), &Value::from("explicit"))
+    );
+    label(&place, "fused", &[]);
+    label(&place, "explicit", &["--kernel", "explicit"]);
+    assert_eq!(windows(&place, "explicit"), windows(&place, "fused"));
+    let (_, made) = read_table::<LabelWindow>(&place.path("explicit").join(DATA[0])).unwrap();
+    assert_eq!(made.get("run").unwrap()["kernel"], "explicit");
+}
+
+#[test]
 #[ignore = "needs SmolLM2 at EPIKV_SMOLLM2 and half an hour"]
 fn five_traces_of_a_real_model_have_the_same_bytes() {
     let Some(model) = std::env::var_os("EPIKV_SMOLLM2") else {

@@ -3,9 +3,11 @@
 
 mod bad_input;
 mod bad_model;
+mod between;
 mod config;
 mod correlate;
 mod evict;
+mod figures;
 mod grade;
 mod label;
 mod pipeline;

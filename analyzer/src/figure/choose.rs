@@ -170,6 +170,8 @@ mod tests {
             replicates: 0,
             surrogates: 0,
             seed: 0,
+            max_lag: 0,
+            pools: Vec::new(),
         };
         let about = About { model: "m", n_layers: 4, settings: &settings, reference: None };
         assert_eq!(Plot::new(&[], &about), None);

@@ -1,8 +1,8 @@
 //! What a reader must know besides the table: what looks wrong, and what smoothing, rotation, position and the number of
 //! traces do to the coefficients. Each part is one file and gives Markdown lines; a part that has nothing to say gives none.
 
-mod comparison;
 mod detectors;
+mod lags;
 mod position;
 mod power;
 mod rotation;
@@ -18,9 +18,9 @@ pub fn notes(found: &[DatasetFindings], settings: &Settings) -> String {
     let mut text = String::new();
     section(&mut text, "Looks wrong", &detectors::lines(found, settings));
     section(&mut text, "Number of traces", &each(found, |dataset| power::lines(dataset, settings)));
-    section(&mut text, "Scores against each other", &each(found, comparison::lines));
     section(&mut text, "Position", &each(found, position::lines));
     section(&mut text, "Smoothing", &each(found, |dataset| smoothing::lines(dataset, settings)));
+    section(&mut text, "Lags", &each(found, |dataset| lags::lines(dataset, settings)));
     section(&mut text, "Keys before and after rotation", &each(found, rotation::lines));
     text.trim_end().to_owned()
 }
@@ -38,6 +38,15 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
         let _ = writeln!(text, "- {line}");
     }
     text.push('\n');
+}
+
+/// A p-value; `-` where it is undefined.
+pub(crate) fn p_text(p: Option<f64>) -> String {
+    match p {
+        Some(p) if p < 0.001 => "<0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+        None => "-".to_owned(),
+    }
 }
 
 /// `hs_l2 layer 3`, or the name alone.
@@ -62,6 +71,7 @@ mod tests {
     #[test]
     fn long_lists_are_cut() {
         let names: Vec<String> = (0..8).map(|i| name("s", Some(i))).collect();
+        assert_eq!([Some(0.0004), Some(0.05), None].map(p_text), ["<0.001", "0.050", "-"]);
         assert_eq!(list(&names[..2]), "s layer 0, s layer 1");
         assert!(list(&names).ends_with("s layer 5 and 2 more"));
     }

@@ -36,7 +36,7 @@ fn case(n_heads: usize, n_kv_heads: usize, head_dim: usize, n: usize) -> Case {
 
 impl Case {
     /// Attends for tokens `from..to`, with the first `prefix` keys in a segment of their own.
-    fn run(&self, from: usize, to: usize, prefix: usize, observe: Observe) -> (Vec<f32>, Vec<HeadObservation>) {
+    fn run(&self, from: usize, to: usize, prefix: usize, observe: &Observe) -> (Vec<f32>, Vec<HeadObservation>) {
         let (d, width) = (self.shape.head_dim, self.shape.n_heads * self.shape.head_dim);
         let heads = (0..self.shape.n_kv_heads)
             .map(|h| {
@@ -85,7 +85,7 @@ fn bits(v: &[f32]) -> Vec<u32> {
 fn matches_plain_arithmetic() {
     for (heads, kv, d, n) in [(4, 2, 16, 37), (9, 3, 64, 70), (2, 2, 20, 19), (6, 1, 8, 9), (3, 3, 6, 12)] {
         let case = case(heads, kv, d, n);
-        let (out, _) = case.run(0, n, 0, Observe::default());
+        let (out, _) = case.run(0, n, 0, &Observe::default());
         for t in 0..n {
             for h in 0..heads {
                 let (want, _) = case.plain(t, h);
@@ -103,18 +103,18 @@ fn chunks_prefixes_and_threads_change_no_bit() {
     for (heads, kv, d) in [(9, 3, 64), (4, 2, 16), (4, 4, 12)] {
         let n = 61;
         let case = case(heads, kv, d, n);
-        let (all, _) = case.run(0, n, 0, Observe::default());
+        let (all, _) = case.run(0, n, 0, &Observe::default());
         let width = heads * d;
         for cut in [1, 2, 7, 8, 9, 30, 60] {
-            let (first, _) = case.run(0, cut, 0, Observe::default());
-            let (second, _) = case.run(cut, n, cut.min(5), Observe::default());
+            let (first, _) = case.run(0, cut, 0, &Observe::default());
+            let (second, _) = case.run(cut, n, cut.min(5), &Observe::default());
             assert_eq!(bits(&[first, second].concat()), bits(&all), "cut at {cut}");
         }
-        let single: Vec<f32> = (0..n).flat_map(|t| case.run(t, t + 1, t / 2, Observe::default()).0).collect();
+        let single: Vec<f32> = (0..n).flat_map(|t| case.run(t, t + 1, t / 2, &Observe::default()).0).collect();
         assert_eq!(bits(&single), bits(&all), "one by one");
         let pool = rayon_pool(3);
-        assert_eq!(bits(&pool.install(|| case.run(0, n, 17, Observe::default()).0)), bits(&all));
-        assert_eq!(case.run(0, n, 0, Observe::default()).0.len(), n * width);
+        assert_eq!(bits(&pool.install(|| case.run(0, n, 17, &Observe::default()).0)), bits(&all));
+        assert_eq!(case.run(0, n, 0, &Observe::default()).0.len(), n * width);
     }
 }
 
@@ -126,7 +126,7 @@ fn rayon_pool(threads: usize) -> rayon::ThreadPool {
 fn slot_order_changes_no_bit() {
     let case = case(4, 2, 16, 23);
     let d = 16;
-    let (want, _) = case.run(22, 23, 0, Observe::default());
+    let (want, _) = case.run(22, 23, 0, &Observe::default());
     // Key j is stored at slot (j * 7) mod 31, the rest of the storage is garbage.
     let order: Vec<u32> = (0..23).map(|j| (j * 7) % 31).collect();
     let scatter = |all: &[f32], h: usize| {
@@ -144,7 +144,7 @@ fn slot_order_changes_no_bit() {
         })
         .collect();
     let mut out = vec![0.0; 64];
-    attend(&[AttentionRow { q: &case.q[22 * 64..], heads }], case.shape, Observe::default(), &mut out);
+    attend(&[AttentionRow { q: &case.q[22 * 64..], heads }], case.shape, &Observe::default(), &mut out);
     assert_eq!(bits(&out), bits(&want));
 }
 
@@ -152,12 +152,12 @@ fn slot_order_changes_no_bit() {
 fn observations_are_the_weights() {
     let (heads, kv, n) = (4, 2, 21);
     let case = case(heads, kv, 16, n);
-    let observe = Observe { column_sum: true, young_sum: Some(2), entropy: true, distance: true, last_rows: 3 };
-    let (out, seen) = case.run(0, n, 4, observe);
-    assert_eq!(bits(&out), bits(&case.run(0, n, 4, Observe::default()).0), "observing changes no bit");
+    let observe = Observe { column_sum: true, ages: vec![0, 2], entropy: true, distance: true, last_rows: 3 };
+    let (out, seen) = case.run(0, n, 4, &observe);
+    assert_eq!(bits(&out), bits(&case.run(0, n, 4, &Observe::default()).0), "observing changes no bit");
     for h in 0..heads {
         let (head, g) = (&seen[h / 2], h % 2);
-        let (mut sums, mut young) = (vec![0.0; n], vec![0.0; n]);
+        let (mut sums, mut own, mut young) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         for t in 0..n {
             let (_, p) = case.plain(t, h);
             let distance: f64 = p.iter().enumerate().map(|(j, p)| p * (t - j) as f64).sum();
@@ -166,6 +166,7 @@ fn observations_are_the_weights() {
             assert!((f64::from(head.entropy[t * 2 + g]) - entropy).abs() < 1e-5);
             for (j, p) in p.iter().enumerate() {
                 sums[j] += p;
+                own[j] += if t == j { *p } else { 0.0 };
                 young[j] += if t - j <= 2 { *p } else { 0.0 };
                 if t >= n - 3 {
                     let got = f64::from(head.last_rows[(g * 3 + t - (n - 3)) * n + j]);
@@ -173,7 +174,7 @@ fn observations_are_the_weights() {
                 }
             }
         }
-        for (got, want) in [(&head.column_sum, &sums), (&head.young_sum, &young)] {
+        for (got, want) in [(&head.column_sum, &sums), (&head.young_sums[&0], &own), (&head.young_sums[&2], &young)] {
             for (got, want) in got[g * n..].iter().zip(want) {
                 assert!((f64::from(*got) - want).abs() < 1e-5);
             }

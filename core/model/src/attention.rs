@@ -17,7 +17,7 @@ pub(crate) fn attention(
     caches: &[&mut RowCache],
     layer: usize,
     shape: AttentionShape,
-    observe: Observe,
+    observe: &Observe,
 ) -> Result<(Tensor, Vec<Vec<HeadObservation>>)> {
     if kernels_apply(q) {
         on_cpu(q, rows, caches, layer, shape, observe)
@@ -32,7 +32,7 @@ fn on_cpu(
     caches: &[&mut RowCache],
     layer: usize,
     shape: AttentionShape,
-    observe: Observe,
+    observe: &Observe,
 ) -> Result<(Tensor, Vec<Vec<HeadObservation>>)> {
     // Read locks on the storage of every row, held while the kernel runs.
     let stored: Vec<_> =
@@ -94,7 +94,7 @@ fn by_tensors(
     caches: &[&mut RowCache],
     layer: usize,
     shape: AttentionShape,
-    observe: Observe,
+    observe: &Observe,
 ) -> Result<(Tensor, Vec<Vec<HeadObservation>>)> {
     if observe.any() {
         return Err(Error::Request {
@@ -182,8 +182,8 @@ mod tests {
             append(&mut cache, 24..31);
             let q = random(&[7, h, d], 5);
             let caches = [&mut cache];
-            let (fast, _) = on_cpu(&q, &[7], &caches, 0, shape, Observe::default()).unwrap();
-            let (plain, _) = by_tensors(&q, &[7], &caches, 0, shape, Observe::default()).unwrap();
+            let (fast, _) = on_cpu(&q, &[7], &caches, 0, shape, &Observe::default()).unwrap();
+            let (plain, _) = by_tensors(&q, &[7], &caches, 0, shape, &Observe::default()).unwrap();
             let worst = (fast - plain).unwrap().abs().unwrap().flatten_all().unwrap().max(0).unwrap();
             assert!(worst.to_scalar::<f32>().unwrap() < 1e-5, "{scope:?}");
         }

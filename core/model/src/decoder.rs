@@ -29,6 +29,17 @@ struct Block {
     down: Linear,
 }
 
+/// How attention is computed. On the CPU both give the same bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AttentionKernel {
+    /// No attention weight is looked at unless a plan asks for it.
+    #[default]
+    Fused,
+    /// Every weight is looked at, at every layer, as whoever scores by attention must: the sums over queries are made whether
+    /// a plan asks for them or not. On other devices the weights are materialised anyway.
+    Explicit,
+}
+
 /// A decoder with its weights.
 #[derive(Debug)]
 pub struct Decoder {
@@ -39,6 +50,7 @@ pub struct Decoder {
     final_norm: Tensor,
     head: Linear,
     rope: Rope,
+    kernel: AttentionKernel,
 }
 
 /// What a forward pass gives.
@@ -95,7 +107,14 @@ impl Decoder {
             head: Linear::new(&[(head, None)], device, format)?,
             rope: Rope::new(&config),
             config,
+            kernel: AttentionKernel::default(),
         })
+    }
+
+    /// The same with another attention kernel.
+    #[must_use]
+    pub fn with_kernel(self, kernel: AttentionKernel) -> Self {
+        Self { kernel, ..self }
     }
 
     /// Shape and constants.
@@ -160,8 +179,11 @@ impl Decoder {
                 taps.record(plan, point(layer), value, &lengths, caches)
             })?;
             write(layer, &k, &v, caches, &slots, &lengths)?;
-            let (mixed, seen) = attention(&q, &lengths, caches, layer, self.attention_shape(), plan.observe(layer))?;
-            if plan.observe(layer).any() {
+            let mut observe = plan.observe(layer);
+            let is_asked = observe.any();
+            observe.column_sum |= self.kernel == AttentionKernel::Explicit && kernels_apply(&q);
+            let (mixed, seen) = attention(&q, &lengths, caches, layer, self.attention_shape(), &observe)?;
+            if is_asked {
                 taps.observed(layer, seen);
             }
             x = (x + block.out.forward(&mixed)?)?;

@@ -4,7 +4,7 @@ use candle_core::Device;
 use serde_json::{Value, json};
 
 use crate::chat::ChatTemplate;
-use crate::decoder::Decoder;
+use crate::decoder::{AttentionKernel, Decoder};
 use crate::error::Result;
 use crate::linear::WeightFormat;
 use crate::load::{ModelRef, Origin, OriginKind, open};
@@ -25,6 +25,12 @@ pub struct Model {
 }
 
 impl Model {
+    /// The same with another attention kernel.
+    #[must_use]
+    pub fn with_kernel(self, kernel: AttentionKernel) -> Self {
+        Self { decoder: self.decoder.with_kernel(kernel), ..self }
+    }
+
     /// Opens a model and loads its weights. Everything cheap is checked first.
     pub fn open(reference: &ModelRef, device: &Device, format: WeightFormat) -> Result<Self> {
         let (config, weights, origin) = open(reference)?;

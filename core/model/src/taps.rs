@@ -142,7 +142,7 @@ impl ProbePlan {
         for tap in &self.attention {
             match *tap {
                 AttentionTap::ColumnSum(l) if l == layer => observe.column_sum = true,
-                AttentionTap::YoungSum(l, age) if l == layer => observe.young_sum = Some(age),
+                AttentionTap::YoungSum(l, age) if l == layer => observe.ages.push(age),
                 AttentionTap::RowEntropy(l) if l == layer => observe.entropy = true,
                 AttentionTap::RowDistance(l) if l == layer => observe.distance = true,
                 AttentionTap::Rows(l, w) if l == layer => observe.last_rows = observe.last_rows.max(w),

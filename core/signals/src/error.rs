@@ -111,7 +111,9 @@ impl Error {
     /// What the reader can try.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownSignal { .. } => Some("`epikv signals` lists them all".to_owned()),
+            Self::UnknownSignal { .. } => {
+                Some("`epikv signals` lists them all; h2o_attn@age=W takes any number of tokens".to_owned())
+            }
             Self::UnknownSmoothing { .. } => Some("--smooth-window sets the window of all smoothers".to_owned()),
             Self::SameLayer { .. } => Some("the score needs a deeper model, or two layers given by hand".to_owned()),
             _ => None,

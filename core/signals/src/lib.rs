@@ -35,6 +35,7 @@ mod attn_row;
 mod band_score;
 mod chunk;
 mod cross_head_var;
+mod embed_l2;
 mod epikv;
 mod error;
 mod hs_cos;

@@ -8,8 +8,8 @@ use crate::layer_mean::LayerMean;
 use crate::per_layer::At;
 use crate::signal::{Signal, SignalSpec};
 use crate::{
-    attn_received, attn_row, band_score, cross_head_var, hs_cos, hs_l2, hs_norm, key_diff, kv_norm, kv_range, kv_var,
-    lag, lag_next, token,
+    attn_received, attn_row, band_score, cross_head_var, embed_l2, hs_cos, hs_l2, hs_norm, key_diff, kv_norm, kv_range,
+    kv_var, lag, lag_next, token,
 };
 
 /// How a signal is made.
@@ -21,6 +21,8 @@ pub enum Build {
     PerLayerAndMean(fn(At) -> Result<Box<dyn Signal>>),
     /// One a model, from the number of layers.
     PerModel(fn(usize) -> Result<Box<dyn Signal>>),
+    /// One a model, known so many tokens after the token: `h2o_attn@age=W`.
+    Aged(usize),
     /// One a model, known at the end of the sequence.
     Late(fn(usize) -> Result<Box<dyn LateSignal>>),
 }
@@ -57,13 +59,14 @@ pub static SIGNALS: &[SignalRow] = &[
     SignalRow::new(&lag::VALUE, Build::PerLayerAndMean(lag::value)),
     SignalRow::new(&lag_next::SPEC, Build::Late(lag_next::build)),
     SignalRow::new(&key_diff::SPEC, Build::PerLayerAndMean(key_diff::KeyDiff::build)),
+    SignalRow::new(&embed_l2::SPEC, Build::PerModel(embed_l2::build)),
     SignalRow::new(&token::SURPRISAL, Build::PerModel(|_| Ok(token::surprisal()))),
     SignalRow::new(&token::ENTROPY, Build::PerModel(|_| Ok(token::entropy()))),
     SignalRow::new(&token::MARGIN, Build::PerModel(|_| Ok(token::margin()))),
     SignalRow::new(&attn_row::ENTROPY, Build::PerLayerAndMean(attn_row::entropy)),
     SignalRow::new(&attn_row::DISTANCE, Build::PerLayerAndMean(attn_row::distance)),
     SignalRow::new(&attn_received::ALL, Build::Late(attn_received::all)),
-    SignalRow::new(&attn_received::YOUNG, Build::Late(attn_received::young)),
+    SignalRow::new(&attn_received::YOUNG, Build::Aged(attn_received::AGE)),
     SignalRow::new(&attn_received::LAST, Build::Late(attn_received::last)),
     SignalRow::new(&epikv::SPEC, Build::PerModel(|n_layers| Ok(Box::new(Epikv::of_depth(n_layers)?)))),
     SignalRow::new(&epikv::RAW_SPEC, Build::PerModel(|n_layers| Ok(Box::new(Epikv::of_depth(n_layers)?.raw())))),
@@ -76,12 +79,13 @@ pub static SIGNALS: &[SignalRow] = &[
     SignalRow::new(&lag::AUTHORS_BOTH, Build::PerModel(lag::authors_both)),
 ];
 
-/// The row of a name.
+/// The row of a name; `h2o_attn@age=W` is known for every number of tokens.
 ///
 /// # Errors
 /// If there is none; the error lists the names.
 pub fn find(name: &str) -> Result<&'static SignalRow> {
-    SIGNALS.iter().find(|row| row.spec.name == name).ok_or_else(|| Error::UnknownSignal {
+    let row = SIGNALS.iter().find(|row| row.spec.name == name).or_else(|| attn_received::aged(name));
+    row.ok_or_else(|| Error::UnknownSignal {
         given: name.to_owned(),
         known: SIGNALS.iter().map(|row| row.spec.name).collect(),
     })
@@ -98,7 +102,7 @@ impl SignalRow {
     pub fn at_layer(&self, layer: usize, n_layers: usize) -> Result<Box<dyn Signal>> {
         match self.build {
             Build::PerLayer(build) | Build::PerLayerAndMean(build) => build(At { layer, n_layers }),
-            Build::PerModel(_) | Build::Late(_) => {
+            Build::PerModel(_) | Build::Late(_) | Build::Aged(_) => {
                 Err(Error::WrongBuild { signal: self.spec.name, expected: "no layer" })
             }
         }
@@ -117,7 +121,9 @@ impl SignalRow {
             }
             Build::PerLayerAndMean(_) => Err(Error::Layer { signal: self.spec.name, layer: 0, n_layers }),
             Build::PerModel(build) => build(n_layers),
-            Build::Late(_) => Err(Error::WrongBuild { signal: self.spec.name, expected: "the end of the sequence" }),
+            Build::Late(_) | Build::Aged(_) => {
+                Err(Error::WrongBuild { signal: self.spec.name, expected: "the end of the sequence" })
+            }
         }
     }
 
@@ -134,7 +140,7 @@ impl SignalRow {
                 of_layers().chain(std::iter::once_with(|| Ok((None, self.of_model(n_layers)?)))).collect()
             }
             Build::PerModel(_) => Ok(vec![(None, self.of_model(n_layers)?)]),
-            Build::Late(_) => Ok(Vec::new()),
+            Build::Late(_) | Build::Aged(_) => Ok(Vec::new()),
         }
     }
 
@@ -145,6 +151,7 @@ impl SignalRow {
     pub fn late(&self, n_layers: usize) -> Result<Option<Box<dyn LateSignal>>> {
         match self.build {
             Build::Late(build) => build(n_layers).map(Some),
+            Build::Aged(age) => attn_received::young(self.spec, age, n_layers).map(Some),
             _ => Ok(None),
         }
     }
@@ -156,6 +163,14 @@ impl SignalRow {
     pub fn needs_attention(&self, n_layers: usize) -> Result<bool> {
         let late = self.late(n_layers)?.is_some_and(|signal| signal.plan().needs_attention());
         Ok(late || self.all(n_layers)?.iter().any(|(_, signal)| signal.plan().needs_attention()))
+    }
+
+    /// Whether it has a value at a layer of a model, or, for `None`, one of the whole model.
+    pub fn has_value(&self, layer: Option<usize>, n_layers: usize) -> bool {
+        match layer {
+            Some(layer) => self.has_layers() && layer < n_layers,
+            None => !matches!(self.build, Build::PerLayer(_)),
+        }
     }
 
     /// Whether it has a value a layer.
@@ -192,5 +207,7 @@ mod tests {
         let layers: Vec<_> = both.all(2).expect("any depth").into_iter().map(|(layer, _)| layer).collect();
         assert_eq!(layers, [Some(0), Some(1), None]);
         assert!(both.all(0).is_err());
+        assert!(both.has_value(None, 2) && both.has_value(Some(1), 2) && !both.has_value(Some(2), 2));
+        assert!(!per_layer.has_value(None, 2) && !per_model.has_value(Some(0), 2));
     }
 }

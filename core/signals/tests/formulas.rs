@@ -8,7 +8,7 @@ use epikv_model::cache::{Capacity, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
-use epikv_signals::{Chunk, SIGNALS, Signal};
+use epikv_signals::{Chunk, SIGNALS, Signal, find};
 use serde_json::Value;
 
 /// Relative to the larger of the value and 1. The forward passes differ by 1e-6 or so; a z-score divides by a deviation
@@ -53,7 +53,8 @@ fn every_signal_equals_its_formula_over_the_reference_pass() {
         let (config, weights, _) = open(&ModelRef::Folder(golden().join("model").join(case))).expect("a model");
         let n_layers = config.n_layers;
         let decoder = Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit");
-        for row in SIGNALS {
+        let ages = ["h2o_attn@age=0", "h2o_attn@age=5", "h2o_attn@age=200"].map(|name| find(name).expect("any age"));
+        for row in SIGNALS.iter().chain(ages) {
             let name = row.spec.name;
             let Ok(built) = row.all(n_layers) else {
                 assert!(golden_values["model"][name].is_null(), "{case}: {name} is too deep for the model");

@@ -55,7 +55,7 @@ fn names_are_unique_and_well_formed_and_everything_is_documented() {
     let mut names: Vec<&str> = SIGNALS.iter().map(|row| row.spec.name).collect();
     for name in &names {
         assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
-        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'), "{name}");
+        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_@=".contains(c)), "{name}");
     }
     names.sort_unstable();
     names.dedup();

@@ -15,7 +15,7 @@
 //! | how are values ordered | [`rank`], [`topk`], [`kendall`], [`quantile`] |
 //! | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`], [`pooled_pairs`] |
 //! | how sure are we | [`fisher`], [`pool`], [`bootstrap`], [`resample`], [`surrogate`], [`circular_shift`], [`permutation`], [`power`] |
-//! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`tango`](mod@tango), [`equivalence`], [`cochran`] |
+//! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`tango`](mod@tango), [`equivalence`], [`cochran`], [`heterogeneity`] |
 //! | how often is an answer right | [`proportion`], [`pass_at_k`], [`clustered`] |
 //! | many claims at once | [`adjust`], [`permutation`] |
 //! | signals over positions | [`rolling`], [`ema`], [`trend`] |
@@ -45,6 +45,7 @@ pub mod ema;
 pub mod equivalence;
 mod error;
 pub mod fisher;
+pub mod heterogeneity;
 mod incomplete_beta;
 pub mod kendall;
 pub mod mcnemar;

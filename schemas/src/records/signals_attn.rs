@@ -18,7 +18,7 @@ crate::record::record! {
     attn_distance: PerLayer => number("tokens"),
     /// Attention received up to the end of the trace, summed over queries, mean over heads and layers. Not causal.
     h2o_attn: Option<f32> => number("1"),
-    /// The same over the first 64 tokens after the token.
+    /// The same up to 64 tokens after the token: `h2o_attn@age=64`. Other ages stand in `signals_age`.
     h2o_attn_age64: Option<f32> => number("1"),
     /// Attention received from the last token of the trace, mean over heads and layers. Not causal.
     attn_last: Option<f32> => number("1"),

@@ -1,8 +1,8 @@
-//! `signals_token`: signals of the distribution over the vocabulary.
+//! `signals_token`: signals of the distribution over the vocabulary and of the embedding.
 
 crate::record::record! {
-    /// Signals of the distribution over the vocabulary, one token a row, as recorded: smoothed series follow from them.
-    pub struct SignalsToken in "signals_token", version 1 0, unique by (trace_id, pos);
+    /// Signals of the distribution over the vocabulary and of the embedding, one token a row, as recorded: smoothed series follow from them.
+    pub struct SignalsToken in "signals_token", version 1 1, unique by (trace_id, pos);
 
     /// Name of the trace.
     trace_id: String => key(),
@@ -16,4 +16,6 @@ crate::record::record! {
     entropy: Option<f32> => number("nat"),
     /// Largest less second largest logit after the token.
     margin: Option<f32> => number("logit"),
+    /// L2 norm of the step of the embedding from the token before, a baseline without context; null at the first token.
+    embed_l2: Option<f32> => number("1"),
 }

@@ -17,15 +17,17 @@ import transformers
 
 HERE = Path(__file__).parent
 WINDOW, CHUNK, N = 64, 128, 300
+AGES = [0, 5, 64, 200]
 SHOWN = [0, 1, 2, 3, 10, 62, 63, 64, 65, 66, 100, 126, 127, 128, 129, 130, 200, 254, 255, 256, 257, 258, 298, 299]
 
 
 def record(case, ids):
-    """Block outputs [L, n, d], logits [n, V], keys before and after rotation and values [L, H_kv, n, D], attention."""
+    """Embeddings [n, d], block outputs [L, n, d], logits [n, V], keys before and after rotation and values [L, H_kv, n, D], attention."""
     model = transformers.AutoModelForCausalLM.from_pretrained(
         HERE.parent / "model" / case, dtype=torch.float32, attn_implementation="eager"
     ).eval()
-    blocks, before_rope = [], []
+    blocks, before_rope, embedded = [], [], []
+    model.model.embed_tokens.register_forward_hook(lambda _m, _i, out: embedded.append(out[0]))
     for layer in model.model.layers:
         layer.register_forward_hook(lambda _m, _i, out: blocks.append(out[0] if isinstance(out, tuple) else out))
         norm = getattr(layer.self_attn, "k_norm", None) or layer.self_attn.k_proj
@@ -37,6 +39,7 @@ def record(case, ids):
     to_heads = lambda x: x.reshape(1, len(ids), heads, dim)[0].permute(1, 0, 2)
     f64 = lambda xs: np.stack([x.double().numpy() for x in xs])
     return {
+        "embed": embedded[0].double().numpy(),
         "blocks": f64([b.reshape(len(ids), -1) for b in blocks]),
         "logits": out.logits[0].double().numpy(),
         "key": f64([layer.keys[0] for layer in out.past_key_values.layers]),
@@ -125,6 +128,9 @@ def signals(r, ids):
     log_p = log_p - np.log(np.exp(log_p).sum(-1, keepdims=True))
     surprisal = np.full(len(ids), np.nan)
     surprisal[1:] = -log_p[np.arange(len(ids) - 1), ids[1:]]
+    embed_l2 = np.full(len(ids), np.nan)
+    embed_l2[1:] = np.linalg.norm(np.diff(r["embed"], axis=0), axis=-1)
+    model |= {"embed_l2": embed_l2}
     model |= {"surprisal": surprisal, "entropy": -(np.exp(log_p) * log_p).sum(-1), "margin": top[:, -1] - top[:, -2]}
 
     band = lambda a, b: step[map_layer(a, n_layers) : map_layer(b, n_layers) + 1].mean(0)
@@ -143,11 +149,12 @@ def signals(r, ids):
     age = np.arange(len(ids))[:, None] - np.arange(len(ids))[None, :]
     distance = (r["attention"] * age).sum(-1).mean(1)
     received = r["attention"].sum(-2).mean(1)
-    early = (r["attention"] * ((age >= 0) & (age <= WINDOW))).sum(-2).mean(1)
+    by = lambda most: (r["attention"] * ((age >= 0) & (age <= most))).sum(-2).mean(1).mean(0)
     last_row = r["attention"][:, :, -1].mean(1)
     per_layer |= {"attn_entropy": entropy, "attn_distance": distance}
     model |= {"attn_entropy": entropy.mean(0), "attn_distance": distance.mean(0)}
-    late = {"h2o_attn": received.mean(0), "h2o_attn_age64": early.mean(0), "attn_last": last_row.mean(0)}
+    late = {"h2o_attn": received.mean(0), "attn_last": last_row.mean(0)}
+    late |= {f"h2o_attn@age={most}": by(most) for most in AGES}
     late["lag_next"] = np.mean([lag_next(k) + lag_next(v) for k, v in zip(r["key"], r["value"])], 0)
     return per_layer, model, late
 

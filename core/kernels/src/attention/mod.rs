@@ -93,7 +93,7 @@ pub struct AttentionRow<'a> {
 pub fn attend<'a>(
     rows: &[AttentionRow<'a>],
     shape: AttentionShape,
-    observe: Observe,
+    observe: &Observe,
     out: &mut [f32],
 ) -> Vec<Vec<HeadObservation>> {
     let token_width = shape.n_heads * shape.head_dim;
@@ -185,7 +185,7 @@ impl Item {
         &self,
         row: &AttentionRow<'a>,
         shape: AttentionShape,
-        observe: Observe,
+        observe: &Observe,
         out: Disjoint,
         scratch: &mut Scratch<'a>,
     ) -> HeadObservation {

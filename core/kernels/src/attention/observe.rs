@@ -1,12 +1,15 @@
 //! Reductions of attention weights, taken row by row while they exist.
 
+use std::collections::BTreeMap;
+
 /// What to keep of the attention weights.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observe {
     /// The sum over queries of the weight that each key receives.
     pub column_sum: bool,
-    /// The same from queries that see at most so many keys after that one, itself not counted: its first ages.
-    pub young_sum: Option<usize>,
+    /// The same from queries that see at most so many keys after that one, itself not counted: its first ages. One sum an
+    /// age, no age twice.
+    pub ages: Vec<usize>,
     /// The entropy of each query's row.
     pub entropy: bool,
     /// How many keys back each query looks on average.
@@ -17,8 +20,8 @@ pub struct Observe {
 
 impl Observe {
     /// Whether anything is asked for.
-    pub fn any(self) -> bool {
-        self.column_sum || self.young_sum.is_some() || self.entropy || self.distance || self.last_rows > 0
+    pub fn any(&self) -> bool {
+        self.column_sum || !self.ages.is_empty() || self.entropy || self.distance || self.last_rows > 0
     }
 }
 
@@ -27,15 +30,14 @@ impl Observe {
 pub struct HeadObservation {
     /// `[G, keys]`, or empty.
     pub column_sum: Vec<f32>,
-    /// `[G, keys]`, or empty.
-    pub young_sum: Vec<f32>,
+    /// By age, `[G, keys]` each.
+    pub young_sums: BTreeMap<usize, Vec<f32>>,
     /// `[T, G]` in nats, or empty.
     pub entropy: Vec<f32>,
     /// `[T, G]` in keys, or empty.
     pub distance: Vec<f32>,
     /// `[G, min(last_rows, T), keys]`, zero where a key is not visible; or empty.
     pub last_rows: Vec<f32>,
-    oldest: usize,
     group: usize,
     n_tokens: usize,
     n_keys: usize,
@@ -43,15 +45,14 @@ pub struct HeadObservation {
 }
 
 impl HeadObservation {
-    pub(super) fn new(observe: Observe, group: usize, n_tokens: usize, n_keys: usize) -> Self {
+    pub(super) fn new(observe: &Observe, group: usize, n_tokens: usize, n_keys: usize) -> Self {
         let kept_rows = observe.last_rows.min(n_tokens);
         Self {
             column_sum: vec![0.0; if observe.column_sum { group * n_keys } else { 0 }],
-            young_sum: vec![0.0; if observe.young_sum.is_some() { group * n_keys } else { 0 }],
+            young_sums: observe.ages.iter().map(|&age| (age, vec![0.0; group * n_keys])).collect(),
             entropy: vec![0.0; if observe.entropy { n_tokens * group } else { 0 }],
             distance: vec![0.0; if observe.distance { n_tokens * group } else { 0 }],
             last_rows: vec![0.0; group * kept_rows * n_keys],
-            oldest: observe.young_sum.unwrap_or(0),
             group,
             n_tokens,
             n_keys,
@@ -66,9 +67,9 @@ impl HeadObservation {
                 *sum += w;
             }
         }
-        if !self.young_sum.is_empty() {
-            let first = p.len().saturating_sub(self.oldest + 1);
-            let sums = &mut self.young_sum[head * self.n_keys + first..];
+        for (&age, sums) in &mut self.young_sums {
+            let first = p.len().saturating_sub(age.saturating_add(1));
+            let sums = &mut sums[head * self.n_keys + first..];
             sums.iter_mut().zip(&p[first..]).for_each(|(sum, &w)| *sum += w);
         }
         if !self.distance.is_empty() {

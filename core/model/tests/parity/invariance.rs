@@ -5,7 +5,7 @@ use std::sync::Arc;
 use epikv_model::Device;
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Pos, Prefix, RowCache, Scope};
-use epikv_model::decoder::Decoder;
+use epikv_model::decoder::{AttentionKernel, Decoder};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::taps::ProbePlan;
@@ -37,6 +37,27 @@ fn feed(decoder: &Decoder, cache: &mut RowCache, tokens: &[u32], n: usize) -> Ve
     let row = RowInput::next(cache, tokens.to_vec(), if n == 0 { LogitsOf::None } else { LogitsOf::LastN(n) });
     let output = decoder.forward(&[row], &mut [cache], &ProbePlan::default()).unwrap();
     output.logits.map_or(Vec::new(), |l| values(&l).iter().map(|x| x.to_bits()).collect())
+}
+
+#[test]
+fn looking_at_every_attention_weight_changes_no_bit() {
+    for spec in SPECS {
+        let (fused, explicit) = (decoder(spec, WeightFormat::F32), decoder(spec, WeightFormat::F32));
+        let explicit = explicit.with_kernel(AttentionKernel::Explicit);
+        let row = tokens(&fused, 40, 3);
+        let fed = |decoder: &Decoder| {
+            let mut cache = cache(decoder);
+            // A prompt at once, then a token at a time.
+            let mut bits = feed(decoder, &mut cache, &row[..30], 30);
+            bits.extend(row[30..].iter().flat_map(|token| feed(decoder, &mut cache, &[*token], 1)));
+            bits
+        };
+        assert_eq!(fed(&explicit), fed(&fused), "{spec}");
+        let mut cache = cache(&explicit);
+        let input = RowInput::next(&cache, row, LogitsOf::None);
+        let output = explicit.forward(&[input], &mut [&mut cache], &ProbePlan::default()).unwrap();
+        assert!(output.taps.attention(0).is_none(), "nothing that was not asked for is handed out");
+    }
 }
 
 #[test]

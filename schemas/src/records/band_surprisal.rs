@@ -1,0 +1,26 @@
+//! `band_surprisal`: does band B say more than that a token was predictable?
+
+crate::record::record! {
+    /// The step norm, mean over the layers of band B, against the labels of one problem set a row: rho within traces as it is,
+    /// and given the surprisal of the token smoothed alike.
+    pub struct BandSurprisal in "band_surprisal", version 1 0, unique by (dataset);
+
+    /// Problem set of the traces.
+    dataset: String => key(),
+    /// Smoother of both, as in `correlations`.
+    smoothing: String => key(),
+    /// Traces at which both coefficients are defined.
+    n_traces: i32 => number("traces"),
+    /// Rho within traces, pooled in Fisher's z with equal weights.
+    rho: Option<f64> => number("1"),
+    /// Its lower bound by the trace bootstrap (`BCa`).
+    boot_lo: Option<f64> => number("1"),
+    /// Its upper bound.
+    boot_hi: Option<f64> => number("1"),
+    /// The same given the surprisal (partial Spearman): 0 if predictability is all there is to the band.
+    rho_given: Option<f64> => number("1"),
+    /// Its lower bound.
+    given_lo: Option<f64> => number("1"),
+    /// Its upper bound.
+    given_hi: Option<f64> => number("1"),
+}

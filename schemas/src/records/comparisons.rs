@@ -1,0 +1,49 @@
+//! `comparisons`: two signals against the same labels.
+
+crate::record::record! {
+    /// Two columns of a study on one problem set a row: does the first rank the labels better than the second? Paired on
+    /// traces, with three tests for dependent correlations beside it.
+    pub struct ComparisonRow in "comparisons", version 1 0, unique by (dataset, column_a, column_b);
+
+    /// Problem set of the traces.
+    dataset: String => key(),
+    /// A signal of the model, with `@layer=L` and `@smooth=S` where it has a layer or is smoothed, and `-` before it where its
+    /// sign was turned.
+    column_a: String => key(),
+    /// Another.
+    column_b: String => key(),
+    /// Traces at which both coefficients are defined.
+    n_traces: i32 => number("traces"),
+    /// Their labelled tokens at which both signals have a value.
+    n_tokens: i64 => number("tokens"),
+    /// Rho within traces of the first with the labels.
+    rho_a: Option<f64> => number("1"),
+    /// Rho within traces of the second.
+    rho_b: Option<f64> => number("1"),
+    /// Rho within traces between the two.
+    rho_ab: Option<f64> => number("1"),
+    /// Mean over traces of the difference of Fisher's z, first less second.
+    difference: Option<f64> => number("1"),
+    /// Its lower bound by the trace bootstrap (`BCa`).
+    boot_lo: Option<f64> => number("1"),
+    /// Its upper bound.
+    boot_hi: Option<f64> => number("1"),
+    /// Traces at which the first has the larger coefficient.
+    n_larger: i32 => number("traces"),
+    /// Two-sided p-value of Wilcoxon's signed-rank test of the differences.
+    p_signed_rank: Option<f64> => number("1"),
+    /// Two-sided p-value of the exact sign-flip test of their mean; null above 40 traces.
+    p_sign_flip: Option<f64> => number("1"),
+    /// Williams' t on `n_traces` units (Steiger 1980, equation 7); null for three traces or fewer.
+    williams_t: Option<f64> => number("1"),
+    /// Its two-sided p-value, `n_traces - 3` degrees of freedom.
+    williams_p: Option<f64> => number("1"),
+    /// z of Meng, Rosenthal and Rubin (1992).
+    meng_z: Option<f64> => number("1"),
+    /// Its two-sided p-value.
+    meng_p: Option<f64> => number("1"),
+    /// z of Steiger (1980, equation 14).
+    steiger_z: Option<f64> => number("1"),
+    /// Its two-sided p-value.
+    steiger_p: Option<f64> => number("1"),
+}

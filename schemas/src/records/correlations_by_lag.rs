@@ -1,0 +1,26 @@
+//! `correlations_by_lag`: where a signal stands beside the important tokens.
+
+crate::record::record! {
+    /// One signal of the model, layer, smoothing and lag against the labels of one problem set a row: rho within traces of
+    /// the signal some tokens later (or earlier, below 0) with the label of the token. At lag 0 it is that of `correlations`,
+    /// scope `within`.
+    pub struct CorrelationsByLag in "correlations_by_lag", version 1 0,
+        unique by (dataset, signal, layer, smoothing, lag);
+
+    /// Problem set of the traces.
+    dataset: String => key(),
+    /// Signal, as in `correlations`.
+    signal: String => key(),
+    /// Layer of the signal, 0-based; null for a signal without layers.
+    layer: Option<i16> => number("layer"),
+    /// Smoother, as in `correlations`.
+    smoothing: String => key(),
+    /// Tokens from the label to the signal: 0 and powers of two up to `--max-lag`, both ways.
+    lag: i32 => number("tokens"),
+    /// Tokens of the traces that count; pairs with a value outside the decoded tokens are left out.
+    n_tokens: i64 => number("tokens"),
+    /// Traces whose own coefficient is defined.
+    n_eff: i32 => number("traces"),
+    /// Spearman's rho within traces, pooled in Fisher's z with equal weights; null where undefined.
+    rho: Option<f64> => number("1"),
+}

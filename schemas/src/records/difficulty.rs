@@ -1,0 +1,28 @@
+//! `difficulty`: does it depend on how hard a problem is which layers predict the labels?
+
+crate::record::record! {
+    /// One number of each trace against the difficulty of its problem a row: the coefficient of a layer of the step norm less
+    /// the trace's mean over layers, a contrast over layers, or all layers at once.
+    pub struct DifficultyRow in "difficulty", version 1 0, unique by (dataset, smoothing, unit, layer);
+
+    /// Problem set of the traces.
+    dataset: String => key(),
+    /// Smoother of the step norm, as in `correlations`.
+    smoothing: String => key(),
+    /// What the row is about: `interaction` is all layers at once; contrasts are those of `heterogeneity`.
+    unit: String => word(&["interaction", "layer", "band_a", "band_b", "a_less_b", "trend"]),
+    /// The layer, 0-based; null for the others.
+    layer: Option<i16> => number("layer"),
+    /// Traces with a difficulty and coefficients at all layers.
+    n_traces: i32 => number("traces"),
+    /// Spearman's rho over traces with difficulty; for the interaction the sum of its squares over layers.
+    statistic: Option<f64> => number("1"),
+    /// Lower bound of rho by the trace bootstrap (`BCa`); null for the interaction.
+    boot_lo: Option<f64> => number("1"),
+    /// Its upper bound.
+    boot_hi: Option<f64> => number("1"),
+    /// p-value under difficulties permuted over traces, two-sided for rho.
+    p: Option<f64> => number("1"),
+    /// p-value of a layer corrected for all layers (max-T); null for the others.
+    p_maxt: Option<f64> => number("1"),
+}
