@@ -15,6 +15,7 @@ use super::answers::Answers;
 use super::{Recording, Worker};
 use crate::error::{Error, Result};
 use crate::parse::NamedPolicy;
+use crate::score::Score;
 use crate::scores::{Labels, Scores};
 
 /// The curves of one trace, for each score among the policies.
@@ -69,18 +70,16 @@ fn of_tokens(
     let score = policy.policy.score;
     let plan = score.plan(decoder.config().n_layers)?;
     let stream = policy.policy.stream(worker.settings.stream(&recording.trace.problem_id, 0));
-    let mut scores = Scores::new(score, decoder.config().n_layers, stream, labels)?;
+    let mut scores = Scores::new(score, decoder.config().n_layers, usize::MAX, stream, labels)?;
     let mut cache = decoder.cache(Scope::Global, Capacity::Fixed(recording.fed().len()))?;
     let (prompt, rest) = recording.fed().split_at(recording.n_prompt);
-    for (tokens, is_prompt) in [(prompt, true), (rest, false)] {
+    // A time of the last look is made step by step; the other scores are the same for any chunks.
+    let step = if score == Score::Raas { 1 } else { rest.len().max(1) };
+    for (tokens, is_prompt) in std::iter::once((prompt, true)).chain(rest.chunks(step).map(|chunk| (chunk, false))) {
         let input = RowInput::next(&cache, tokens.to_vec(), LogitsOf::None);
         let taps = decoder.forward(&[input], &mut [&mut cache], &plan)?.taps;
         scores.push(&Chunk::new(&taps, 0..tokens.len()), &cache, is_prompt)?;
     }
-    let all = match &scores {
-        Scores::Frozen(frozen) => (0..recording.fed().len()).map(|pos| frozen.at(Pos(pos as u32))).collect(),
-        Scores::Live(sums) => sums.of(0).to_vec(),
-        Scores::Cache(of) => of.of(&cache)?.swap_remove(0),
-    };
+    let all = scores.of(&cache)?.swap_remove(0);
     Ok(all[recording.n_prompt..].to_vec())
 }
