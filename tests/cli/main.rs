@@ -8,6 +8,7 @@ mod correlate;
 mod evict;
 mod grade;
 mod label;
+mod my_policy;
 mod pipeline;
 mod plan;
 mod replay;
