@@ -9,6 +9,7 @@ use epikv_eviction::{
 use epikv_model::linear::WeightFormat;
 use epikv_model::taps::{LogitTap, ProbePlan};
 use epikv_signals::{Chunk, Signal, SignalSpec};
+use epikv_tasks::tiny::{Level, TinyProblem};
 
 static SPEC: SignalSpec =
     SignalSpec { name: "surprise", doc: "Surprisal of the token itself", unit: "nat", source: "this example" };
@@ -46,13 +47,15 @@ static ROW: PolicyRow = PolicyRow {
 };
 
 fn main() -> Result<()> {
+    std::io::Write::write_all(&mut std::io::stdout(), accuracy(10)?.as_bytes()).map_err(Into::into)
+}
+
+/// The table of so many problems under four policies and two budgets.
+pub(crate) fn accuracy(n: u64) -> Result<String> {
     let model = epikv_model::Model::open(&"tiny".parse()?, &epikv_model::Device::Cpu, WeightFormat::default())?;
-    let problem = |index| epikv_tasks::tiny::TinyProblem::generate(epikv_tasks::tiny::Level::Middle, 7, index);
-    let problems: Vec<_> = (0..10).map(|index| problem(index).to_problem()).collect();
+    let problem = |index| TinyProblem::generate(Level::Middle, 7, index).to_problem();
     let policies = vec![NamedPolicy::from(&ROW), "epikv".parse()?, "random".parse()?, "window".parse()?];
     let settings = Settings::new(policies, vec!["prompt+25%".parse()?, "prompt+50%".parse()?]);
-    let runs = epikv_eviction::evict(&model, &problems, None, &settings, None, &|_| ())?;
-    let table = epikv_eviction::report::accuracy(&Summary::of(&runs, &Comparisons::default()));
-    std::io::Write::write_all(&mut std::io::stdout(), table.as_bytes())?;
-    Ok(())
+    let runs = epikv_eviction::evict(&model, &(0..n).map(problem).collect::<Vec<_>>(), None, &settings, None, &|_| ())?;
+    Ok(epikv_eviction::report::accuracy(&Summary::of(&runs, &Comparisons::default())))
 }

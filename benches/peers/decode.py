@@ -5,7 +5,8 @@
 DECODE_SPEED is the example of that name of the crate `epikv-eviction`, built with the release profile. Parts: `batch1`,
 `batch8`, `q8`, `flat`, `each`, `taps`, `memory`; all by default. `--transformers` adds its `generate` with a DynamicCache on
 the same weights in f32 and the same number of threads; it needs torch, transformers and gguf. `--llama-cpp` adds llama.cpp on
-the file requantised to Q8_0; it needs llama-cpp-python.
+the file requantised to Q8_0; it needs llama-cpp-python. NVIDIA's kvpress is compared by `decode_kvpress.py`, since it needs an
+older Transformers.
 """
 
 import argparse

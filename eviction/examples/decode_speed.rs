@@ -1,18 +1,20 @@
 //! Decode speed under a policy, as one JSON object: what `benches/peers/decode.py` puts beside other programs.
 //!
 //! ```text
-//! decode_speed MODEL f32|q8_0 POLICY BUDGET NEW_TOKENS BATCH THREADS [SIGNAL]
+//! decode_speed MODEL f32|q8_0 POLICY BUDGET NEW_TOKENS BATCH THREADS [SIGNAL|kept]
 //! ```
 //!
 //! Every row decodes greedily from the same made-up prompt, without a stop. Rates are of decoding alone, prompts left out.
-//! With `SIGNAL` that signal is recorded at every token and layer, as a policy that reads it would.
+//! With `SIGNAL` that signal is recorded at every token and layer, as a policy that reads it would. With `kept` the tokens of the
+//! first row are told, and those that each layer and head holds at the end; its times then include taking that down.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use epikv_eviction::{Decoded, Generation, Limits, NamedPolicy, Recorded, Watch, decode_all};
+use epikv_eviction::{Decoded, Eviction, Generation, Limits, NamedPolicy, Recorded, Watch, decode_all};
 use epikv_model::Device;
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
@@ -29,10 +31,17 @@ const N_READ: usize = 64 << 20;
 /// Slices of a run whose times are told.
 const SLICES: usize = 8;
 
+/// The word that asks for what is held at the end.
+const KEPT: &str = "kept";
+
+/// Evicted positions by layer and head.
+type Evicted = BTreeMap<(Option<usize>, Option<usize>), Vec<u32>>;
+
 /// Takes down the time of each step and what was decoded.
 struct Clock {
     started: Instant,
     signal: Option<String>,
+    evicted: Mutex<Evicted>,
     steps: Mutex<Vec<(usize, Duration)>>,
     done: Mutex<Vec<Decoded>>,
 }
@@ -48,9 +57,21 @@ impl Watch for Clock {
     }
 
     fn wants_signals(&self, n_layers: usize) -> epikv_eviction::Result<Vec<Recorded>> {
-        let Some(name) = &self.signal else { return Ok(Vec::new()) };
+        let Some(name) = self.signal.as_ref().filter(|name| *name != KEPT) else { return Ok(Vec::new()) };
         let all = epikv_signals::find(name)?.all(n_layers)?;
         Ok(all.into_iter().map(|(layer, signal)| Recorded::new(layer, signal)).collect())
+    }
+
+    fn wants_evictions(&self) -> bool {
+        self.signal.as_deref() == Some(KEPT)
+    }
+
+    fn evicted(&self, job: usize, _: usize, evictions: Vec<Eviction>) -> epikv_eviction::Result<()> {
+        let mut evicted = self.evicted.lock().expect("no panic");
+        for one in evictions.into_iter().filter(|_| job == 0) {
+            evicted.entry((one.layer, one.head)).or_default().push(one.pos.0);
+        }
+        Ok(())
     }
 }
 
@@ -74,13 +95,14 @@ fn main() -> Result<()> {
     let run = |n_new: usize| -> Result<Clock> {
         let jobs: Vec<_> = (0..batch).map(|_| (limits, Generation::greedy(&prompt, n_new))).collect();
         let signal = signal.first().cloned();
-        let clock = Clock { started: Instant::now(), signal, steps: Mutex::default(), done: Mutex::default() };
+        let (steps, done, evicted) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let clock = Clock { started: Instant::now(), signal, evicted, steps, done };
         decode_all(&decoder, &policy.policy, &jobs, batch, &clock)?;
         Ok(clock)
     };
     run(8)?; // Warm-up: pages of the weights.
     let clock = run(n_new)?;
-    let (steps, done) = (clock.steps.into_inner()?, clock.done.into_inner()?);
+    let (steps, done, evicted) = (clock.steps.into_inner()?, clock.done.into_inner()?, clock.evicted.into_inner()?);
     // The first step reads the prompts; one step later every row has its second token.
     let decode: Vec<Duration> =
         steps.windows(2).filter(|w| w[1].0 == batch).map(|w| w[1].1.saturating_sub(w[0].1)).collect();
@@ -95,7 +117,7 @@ fn main() -> Result<()> {
     sorted.sort_unstable();
     let median = sorted[sorted.len() / 2].as_secs_f64();
     let times = |of: fn(&Decoded) -> Duration| done.iter().map(of).sum::<Duration>().as_secs_f64();
-    let found = json!({
+    let mut found = json!({
         "tokens_per_s": (decode.len() * batch) as f64 / total,
         "ms_a_step": slices,
         "median_ms": 1e3 * median,
@@ -112,6 +134,13 @@ fn main() -> Result<()> {
         "peak_process_bytes": peak_bytes(),
         "first_tokens": &first.generated[..first.generated.len().min(16)],
     });
+    if clock.signal.as_deref() == Some(KEPT) {
+        found["generated"] = json!(first.generated);
+        // The last token is never fed.
+        let fed = 0..(N_PROMPT + first.generated.len() - 1) as u32;
+        let held = |gone: &Vec<u32>| -> Vec<u32> { fed.clone().filter(|pos| !gone.contains(pos)).collect() };
+        found["held"] = evicted.values().map(held).collect();
+    }
     writeln!(std::io::stdout(), "{found}")?;
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::outcome::Outcome;
 
 /// Where cells lie until the tables are written.
-const FOLDER: &str = ".cells";
+pub(crate) const FOLDER: &str = ".cells";
 
 /// What names a cell in its tables: problem, policy, budget, sample.
 pub(crate) type Key = (String, String, Option<String>, i32);
@@ -67,7 +67,7 @@ fn key_of_timing(timing: &EvictionTiming) -> Key {
 }
 
 /// What lies in a folder, in order of names.
-fn listed(folder: &Path) -> Result<BTreeSet<PathBuf>> {
+pub(crate) fn listed(folder: &Path) -> Result<BTreeSet<PathBuf>> {
     let entries = std::fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     entries.map_err(|source| Error::Folder { path: folder.to_owned(), source })
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use crate::budget::{Budget, Match};
 use crate::nearest::nearest;
-use crate::policy::Trigger;
+use crate::policy::{Select, Trigger};
+use crate::score::Score;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -48,6 +49,14 @@ pub enum Error {
         expected: &'static str,
         /// As typed.
         got: String,
+    },
+    /// A selection that the score does not fit.
+    #[error("select={select}: expected a score that {}, got {score}", if select.draw { "is a weight and never below zero" } else { "is computed from what is held" })]
+    SelectOf {
+        /// The selection.
+        select: Select,
+        /// The score.
+        score: Score,
     },
     /// A budget in a form that is not known.
     #[error("budget: expected a number, prompt+N or prompt+N%, got {given:?}")]
@@ -224,6 +233,9 @@ impl Error {
                 Some(with_list(nearest(got.split('(').next().unwrap_or(got), forms)))
             }
             Self::PartForm { .. } => Some(with_list(None)),
+            Self::SelectOf { .. } => {
+                Some("tokens can be drawn by h2o, tova, snapkv, snapkv-decode and vase".to_owned())
+            }
             Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))
             }

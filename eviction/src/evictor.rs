@@ -8,10 +8,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use epikv_model::cache::{Pos, RowCache, SlotMap};
+use epikv_model::sampler::RandomStream;
 use epikv_signals::Chunk;
 use epikv_stats::{Ties, ordered_key, top_k};
 
 use crate::budget::Limits;
+use crate::choice::Choice;
 use crate::error::Result;
 use crate::policy::{Policy, Trigger};
 use crate::scores::{Frozen, Scores};
@@ -24,6 +26,7 @@ pub(crate) struct Evictor {
     budget: usize,
     n_prompt: usize,
     protected: Protected,
+    choice: Choice,
     pub(crate) scores: Scores,
     queue: Queue,
 }
@@ -50,10 +53,17 @@ impl Queue {
 }
 
 impl Evictor {
-    pub(crate) fn new(policy: &Policy, limits: Limits, scores: Scores) -> Self {
-        let protected = Protected::new(limits);
+    pub(crate) fn new(policy: &Policy, limits: Limits, stream: RandomStream, scores: Scores) -> Self {
         let (budget, n_prompt) = (limits.tokens(), limits.n_prompt());
-        Self { trigger: policy.trigger, budget, n_prompt, protected, scores, queue: Queue::default() }
+        Self {
+            trigger: policy.trigger,
+            budget,
+            n_prompt,
+            protected: Protected::new(limits),
+            choice: Choice::new(policy.select, limits, stream),
+            scores,
+            queue: Queue::default(),
+        }
     }
 
     /// What it protects.
@@ -87,11 +97,9 @@ impl Evictor {
                 let kept_score = self.queue.heap.peek().map(|Reverse((_, pos))| scores.at(Pos(*pos)));
                 vec![Loss { lost, kept_score }]
             }
-            Scores::Live(sums) => {
-                (0..cache.sets().len()).map(|set| self.protected.loss(&cache.sets()[set], sums.of(set), over)).collect()
-            }
-            Scores::Cache(score) => {
-                let all = score.of(cache)?;
+            scores => {
+                let mut all = scores.of(cache)?;
+                self.choice.rank(&mut all, cache, self.protected)?;
                 cache.sets().iter().zip(&all).map(|(set, scores)| self.protected.loss(set, scores, over)).collect()
             }
         };
@@ -103,8 +111,8 @@ impl Evictor {
         for set in 0..cache.sets().len() {
             for lost in &cut.of(set).lost {
                 cache.remove(set, lost.pos);
-                if let Scores::Live(sums) = &mut self.scores {
-                    sums.remove(set, lost.place);
+                if let Scores::Live(live) = &mut self.scores {
+                    live.remove(set, lost.place);
                 }
             }
         }
@@ -167,10 +175,8 @@ impl Protected {
 /// Places of the `n` lowest of a set's scores that are not protected, descending, with the lowest score that stays; among
 /// equals the older goes.
 fn lowest(scores: &[f32], protected: Protected, n: usize) -> (Vec<usize>, Option<f32>) {
-    // All protected tokens are held, so they are the first and the last of the set.
-    let from = (protected.n_first as usize).min(scores.len());
-    let to = scores.len().saturating_sub(protected.recency as usize).max(from);
-    let candidates = &scores[from..to];
+    let range = protected.candidates(scores.len());
+    let (from, candidates) = (range.start, &scores[range]);
     if n == 1 {
         // The usual case in one look: the least, and the least of the others.
         let (mut least, mut next) = (0, None::<f32>);

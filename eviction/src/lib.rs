@@ -34,6 +34,7 @@
 mod budget;
 mod cells;
 mod certificate;
+mod choice;
 mod comparison;
 mod config;
 mod cost;
@@ -51,6 +52,8 @@ mod own_score;
 mod parity;
 #[cfg(test)]
 mod parity_kvpress;
+#[cfg(test)]
+mod parity_vase;
 mod parse;
 mod policy;
 mod recorder;
@@ -64,6 +67,7 @@ mod select;
 mod summary;
 mod under_way;
 mod variance;
+mod windows;
 
 pub use budget::{Budget, Lengths, Limits, Match};
 pub use cells::{Cells, Finished, Records};

@@ -12,6 +12,7 @@ use epikv_model::cache::Scope;
 use crate::error::{Error, Result};
 use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
 use crate::registry::{POLICIES, PolicyRow, find};
+use crate::score::FORMS;
 
 /// A policy under the name that tables and files give it.
 #[derive(Debug, Clone)]
@@ -26,13 +27,12 @@ pub struct NamedPolicy {
 
 /// The parts of a policy and the values that each may have.
 pub static PARTS: &[(&str, &str)] = &[
-    (
-        "score",
-        "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), layer(LAYER), layer(-LAYER), kv-key, k-norm, key-diff, h2o, \
-         h2o(decode), tova, labels",
-    ),
+    ("score", FORMS),
     ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
-    ("select", "top-k"),
+    (
+        "select",
+        "top-k or draw (by chance, in proportion to the score); +values(N%) keeps so much of the budget for the largest value ranges",
+    ),
     ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill"),
     ("scope", "global, per-layer, per-head"),
     ("position", "logical, rewound, compacted"),
@@ -88,6 +88,9 @@ impl FromStr for NamedPolicy {
                 return Err(form());
             }
             given.push(name);
+        }
+        if !policy.select.by_score() && !policy.score.is_live() || policy.select.draw && !policy.score.is_weight() {
+            return Err(Error::SelectOf { select: policy.select, score: policy.score });
         }
         Ok(Self::of(policy, row))
     }
@@ -183,7 +186,17 @@ impl FromStr for Select {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        if text == "top-k" { Ok(Self::TopK) } else { Err(wrong("select", text)) }
+        let (draw, values) =
+            text.split_once('+').map_or((text, None), |(draw, values)| (draw.trim(), Some(values.trim())));
+        let draw = match draw {
+            "top-k" => false,
+            "draw" => true,
+            _ => return Err(wrong("select", text)),
+        };
+        let percent =
+            |values: &str| values.strip_prefix("values(")?.strip_suffix("%)")?.parse().ok().filter(|n| *n <= 100);
+        let values = values.map_or(Some(0), percent).ok_or_else(|| wrong("select", text))?;
+        Ok(Self { draw, values })
     }
 }
 
@@ -268,6 +281,8 @@ mod tests {
             ("full;cache=jitter(16);seed=3", "full-jitter;seed=3"),
             ("window;score=h2o", "h2o;scope=global"),
             ("random;seed=0", "random"),
+            ("tova;select=draw + values(25%)", "tova;select=draw+values(25%)"),
+            ("h2o;select=top-k+values(0%)", "h2o"),
         ] {
             assert_eq!(parse(typed).expect(typed).name, name, "{typed}");
             assert_eq!(parse(name).expect(name).policy, parse(typed).expect(typed).policy, "{typed}");
@@ -318,6 +333,8 @@ mod tests {
             "h2o;protect=prompt+everything",
             "h2o;protect=recency(99999999999999)",
             "h2o;select=best",
+            "h2o;select=top-k+values(101%)",
+            "h2o;select=draw+values(5)",
             "h2o;position=absolute",
             "h2o;score=h3o",
             "h2o;cache=f64",
@@ -328,5 +345,9 @@ mod tests {
             assert!(matches!(error, Error::PartValue { .. }) && error.hint().is_some(), "{text}");
         }
         assert!(matches!(parse(";scope=global"), Err(Error::UnknownPolicy { .. })));
+        for text in ["epikv;select=draw", "epikv;select=top-k+values(10%)", "k-norm;select=draw", "r-kv;select=draw"] {
+            let error = parse(text).expect_err(text);
+            assert!(matches!(error, Error::SelectOf { .. }) && error.hint().is_some(), "{text}");
+        }
     }
 }

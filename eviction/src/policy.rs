@@ -30,11 +30,25 @@ pub enum Recency {
 }
 
 /// How the kept tokens are chosen among those that are not protected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Select {
-    /// The highest scores; among equals the newer token.
-    TopK,
+///
+/// First those of the largest value range, so many percent of the budget less the protected first tokens; then by score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Select {
+    /// Drawn without replacement with a chance in proportion to the score; else the highest scores, among equals the newer
+    /// token. A score of zero is drawn last.
+    pub draw: bool,
+    /// Percent of the budget that is kept for the largest value ranges.
+    pub values: u8,
+}
+
+impl Select {
+    /// The highest scores.
+    pub const TOP_K: Self = Self { draw: false, values: 0 };
+
+    /// Whether a score decides alone.
+    pub(crate) fn by_score(self) -> bool {
+        self == Self::TOP_K
+    }
 }
 
 /// When tokens are evicted. Always after a step, never inside a pass, and never before the whole prompt has been read.
@@ -110,7 +124,8 @@ impl Policy {
 
     /// Whether it draws random numbers, so that another seed gives another run.
     pub fn draws(&self) -> bool {
-        (self.evicts() && self.score == Score::Random) || matches!(self.cache, CacheNumbers::Jitter(_))
+        (self.evicts() && (self.score == Score::Random || self.select.draw))
+            || matches!(self.cache, CacheNumbers::Jitter(_))
     }
 
     /// The keys of the numbers that it draws, from those of a generation.
@@ -180,9 +195,8 @@ impl fmt::Display for Protect {
 
 impl fmt::Display for Select {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TopK => f.write_str("top-k"),
-        }
+        f.write_str(if self.draw { "draw" } else { "top-k" })?;
+        if self.values == 0 { Ok(()) } else { write!(f, "+values({}%)", self.values) }
     }
 }
 

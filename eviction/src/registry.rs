@@ -1,7 +1,7 @@
 //! The table of all policies. A new one is a row here, and a part of its own where it has something special.
 
 use epikv_model::cache::Scope;
-use epikv_signals::{AttentionRows, KeyScore};
+use epikv_signals::{AttentionRows, KeyScore, Lag, LagScore, WindowAttention};
 
 use crate::error::{Error, Result};
 use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
@@ -27,7 +27,7 @@ const USUAL: Protect = Protect { prompt: true, sinks: 0, recency: Recency::Budge
 pub const COMMON: Policy = Policy {
     score: Score::Recency,
     protect: USUAL,
-    select: Select::TopK,
+    select: Select::TOP_K,
     trigger: Trigger::Each,
     scope: Scope::Global,
     position: PositionMode::Logical,
@@ -98,6 +98,89 @@ pub static POLICIES: &[PolicyRow] = &[
         source: "TOVA (arXiv 2401.06104), score as kvpress `TOVAPress`: the mean over heads. Differs from there in: prompt and \
                  recent tokens are protected, not the newest alone",
         policy: Policy { score: Score::H2o(AttentionRows::Newest), scope: Scope::PerLayer, ..COMMON },
+    },
+    PolicyRow {
+        name: "raas",
+        doc: "Keeps the prompt and what was looked at last: attention refreshes the better half of the tokens at each step",
+        source: "RaaS (arXiv 2502.11147) by tokens, the rule of `RaaSEviction` of EpiKV's authors. Differs from there in: among \
+                 equally old tokens the older goes, and the newest is protected; from the published code in: tokens, not pages \
+                 of 16",
+        policy: Policy {
+            score: Score::Raas,
+            protect: Protect { prompt: true, sinks: 0, recency: Recency::Tokens(1) },
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "snapkv",
+        doc: "Cuts the prompt once to what its last tokens look at, for each layer and KV head; what is generated stays",
+        source: "SnapKV (arXiv 2404.14469), with the settings of its evaluation: 32 tokens look, the largest of 7 neighbours. \
+                 Differs from the published code in: query heads of a group share a kept set by their mean, and the window is \
+                 no longer than the recency of the budget",
+        policy: Policy {
+            score: Score::Window(WindowAttention::SNAPKV),
+            protect: Protect { prompt: false, ..USUAL },
+            trigger: Trigger::Prefill,
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "snapkv-decode",
+        doc: "Keeps what the last 8 tokens look at, every 128 tokens, for each layer and KV head",
+        source: "SnapKV (arXiv 2404.14469) while decoding, as the baseline of R-KV (arXiv 2505.24133) has it. Differs from there \
+                 in: prompt and recent tokens are protected, and neighbours are those in time",
+        policy: Policy {
+            score: Score::Window(WindowAttention::SNAPKV_DECODE),
+            trigger: Trigger::Buffer(128),
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "r-kv",
+        doc: "Keeps what the last 8 tokens look at and other keys do not say too, every 128 tokens, for each layer and KV head",
+        source: "R-KV (arXiv 2505.24133), lambda 0.1. Differs from the published code in: prompt and recent tokens are protected, \
+                 neighbours are those in time, and a key like no other changes nothing",
+        policy: Policy {
+            score: Score::Window(WindowAttention::R_KV),
+            trigger: Trigger::Buffer(128),
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "vase",
+        doc: "Keeps the largest value ranges and draws the rest by what the last 64 tokens look at, for each layer and KV head",
+        source: "VaSE-AttnV (arXiv 2606.03928): 4 sinks, a quarter of the budget by value range, a buffer of 64. Differs from the \
+                 published code in: the recent tokens are those of the budget (64 at K = 256), and neighbours are those in time",
+        policy: Policy {
+            score: Score::Window(WindowAttention::VASE),
+            protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget },
+            select: Select { draw: true, values: 25 },
+            trigger: Trigger::Buffer(64),
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "lag-kv",
+        doc: "Keeps tokens whose channels spread most on the scale of the 128 tokens after, for each layer and KV head",
+        source: "LagKV (arXiv 2504.04704), score as kvpress `LagKVPress`. Differs from there in: prompt and recent tokens are \
+                 protected, and it evicts when a chunk is over the budget",
+        policy: Policy {
+            score: Score::Lag(LagScore { lag: Lag::Next, chunk: LagScore::CHUNK }),
+            trigger: Trigger::Buffer(128),
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "epikv-lag",
+        doc: "Keeps tokens whose channels, keys and values, spread most on the scale of the 128 tokens before",
+        source: "`lag_kv` of EpiKV's authors (arXiv 2606.26472), their Lag-KV, which is not LagKV. Differs from the published \
+                 runs in: positions, as epikv",
+        policy: Policy { score: Score::Lag(LagScore { lag: Lag::Previous, chunk: LagScore::CHUNK }), ..COMMON },
     },
     PolicyRow {
         name: "kv-key",

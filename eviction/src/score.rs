@@ -12,6 +12,9 @@
 //! | `k-norm`, `key-diff` | [`KeyScore`]: minus the key's length, or its cosine with the mean direction | live |
 //! | `h2o` | [`AttentionSum`]: attention received since the start, `h2o(decode)` since the prompt's end | live |
 //! | `tova` | [`AttentionSum`]: attention received from the newest token | live |
+//! | `raas` | [`Stamps`]: when it last received at least the median of the newest row of attention | live |
+//! | `snapkv`, `snapkv-decode`, `r-kv`, `vase` | [`WindowAttention`]: attention received from the newest tokens, computed at an eviction | live |
+//! | `lag-kv`, `epikv-lag`, `epikv-lag-key` | [`LagScore`]: spread of channels on the scale of a neighbouring chunk | live |
 //!
 //! A frozen score is given once, when the token is fed. Signals score generated tokens only: a prompt token that is not
 //! protected, and a token at which a signal is undefined, counts as lowest.
@@ -22,10 +25,13 @@ use std::str::FromStr;
 use epikv_model::cache::Pos;
 use epikv_model::sampler::RandomStream;
 use epikv_model::taps::ProbePlan;
-use epikv_signals::{AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, LayerZ, Signal};
+use epikv_signals::{
+    AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, Lag, LagScore, LayerZ, Signal, Stamps, WindowAttention,
+};
 
 use crate::error::{Error, Result};
 use crate::own_score::{OwnKind, OwnScore};
+use crate::windows;
 
 /// Keeps the numbers of this score apart from those that choose tokens, which have the same keys.
 const STREAM: u64 = 0x0065_7669_6374_696f;
@@ -48,6 +54,12 @@ pub enum Score {
     Keys(KeyScore),
     /// Attention received.
     H2o(AttentionRows),
+    /// When it was last looked at.
+    Raas,
+    /// Attention received from the newest tokens.
+    Window(WindowAttention),
+    /// Spread of channels beside a neighbouring chunk.
+    Lag(LagScore),
     /// Labels of an earlier `epikv label`, replayed.
     Labels,
     /// One from outside this crate.
@@ -101,11 +113,13 @@ impl Score {
     /// If the model is too shallow for it.
     pub fn plan(self, n_layers: usize) -> Result<ProbePlan> {
         Ok(match self {
-            Self::Recency | Self::Random | Self::Labels | Self::Keys(_) => ProbePlan::default(),
+            Self::Recency | Self::Random | Self::Labels | Self::Keys(_) | Self::Lag(_) => ProbePlan::default(),
             Self::Epikv(bands) => bands.signal(n_layers)?.plan(),
             Self::Layer(one) => one.signal(n_layers)?.plan(),
             Self::KvKey => KvKey::new(n_layers)?.plan(),
             Self::H2o(rows) => AttentionSum::plan(rows, n_layers),
+            Self::Raas => Stamps::plan(n_layers),
+            Self::Window(_) => WindowAttention::plan(n_layers),
             Self::Own(own) => match own.kind {
                 OwnKind::Signal(build) => build(n_layers)?.plan(),
                 OwnKind::Cache(_) => ProbePlan::default(),
@@ -127,6 +141,24 @@ impl Score {
     /// Whether it is a function of attention weights, in a model of so many layers.
     pub fn needs_attention(self, n_layers: usize) -> bool {
         self.plan(n_layers).is_ok_and(|plan| plan.needs_attention())
+    }
+
+    /// Whether it is computed from what is held, and not given once when a token is fed.
+    pub fn is_live(self) -> bool {
+        match self {
+            Self::Keys(_) | Self::H2o(_) | Self::Raas | Self::Window(_) | Self::Lag(_) => true,
+            Self::Own(own) => matches!(own.kind, OwnKind::Cache(_)),
+            _ => false,
+        }
+    }
+
+    /// Whether it is a weight that tokens can be drawn by: never below zero.
+    pub fn is_weight(self) -> bool {
+        match self {
+            Self::H2o(_) => true,
+            Self::Window(how) => how.lambda.is_none(),
+            _ => false,
+        }
     }
 
     /// The signal that gives it, where one does.
@@ -158,6 +190,16 @@ impl fmt::Display for Score {
             Self::H2o(AttentionRows::All) => f.write_str("h2o"),
             Self::H2o(AttentionRows::Decode) => f.write_str("h2o(decode)"),
             Self::H2o(AttentionRows::Newest) => f.write_str("tova"),
+            Self::Raas => f.write_str("raas"),
+            Self::Window(how) => f.write_str(&windows::name(*how)),
+            Self::Lag(LagScore { lag, chunk }) => {
+                f.write_str(match lag {
+                    Lag::Next => "lag-kv",
+                    Lag::Previous => "epikv-lag",
+                    Lag::PreviousKeys => "epikv-lag-key",
+                })?;
+                if *chunk == LagScore::CHUNK { Ok(()) } else { write!(f, "({chunk})") }
+            }
             Self::Labels => f.write_str("labels"),
             Self::Own(own) => f.write_str(own.name),
             Self::Layer(OneLayer { layer, minus }) => write!(f, "layer({}{layer})", if *minus { "-" } else { "" }),
@@ -173,8 +215,9 @@ impl fmt::Display for Score {
 }
 
 /// What a score may be on the command line.
-const FORMS: &str = "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), layer(LAYER), layer(-LAYER), kv-key, k-norm, key-diff, h2o, \
-     h2o(decode), tova or labels";
+pub(crate) const FORMS: &str = "recency, random, epikv, epikv-raw, epikv(LAYER+LAYER), layer(LAYER), layer(-LAYER), kv-key, k-norm, \
+     key-diff, h2o, h2o(decode), tova, raas, snapkv, snapkv-decode, r-kv, vase, each (windowN+meanN+largestN+lambdaX), lag-kv, \
+     epikv-lag, epikv-lag-key, each (CHUNK), labels";
 
 impl FromStr for Score {
     type Err = Error;
@@ -194,6 +237,20 @@ impl FromStr for Score {
             ("labels", None) => Ok(Self::Labels),
             ("h2o", None) => Ok(Self::H2o(AttentionRows::All)),
             ("tova", None) => Ok(Self::H2o(AttentionRows::Newest)),
+            ("raas", None) => Ok(Self::Raas),
+            ("snapkv" | "snapkv-decode" | "r-kv" | "vase", argument) => {
+                windows::parse(name, argument).map(Self::Window).ok_or_else(wrong)
+            }
+            ("lag-kv" | "epikv-lag" | "epikv-lag-key", argument) => {
+                let lag = match name {
+                    "lag-kv" => Lag::Next,
+                    "epikv-lag" => Lag::Previous,
+                    _ => Lag::PreviousKeys,
+                };
+                let chunk = argument.map_or(Some(LagScore::CHUNK), |digits| digits.parse().ok());
+                let chunk = chunk.filter(|n| (1..=1 << 20).contains(n)).ok_or_else(wrong)?;
+                Ok(Self::Lag(LagScore { lag, chunk }))
+            }
             ("h2o", Some("decode")) => Ok(Self::H2o(AttentionRows::Decode)),
             ("layer", Some(given)) => {
                 let (digits, minus) = given.strip_prefix('-').map_or((given, false), |digits| (digits, true));
@@ -248,6 +305,18 @@ mod tests {
             "h2o",
             "h2o(decode)",
             "tova",
+            "raas",
+            "snapkv",
+            "snapkv(window16+mean5)",
+            "snapkv-decode",
+            "r-kv",
+            "r-kv(lambda0.07)",
+            "vase",
+            "vase(window16+largest1)",
+            "lag-kv",
+            "lag-kv(32)",
+            "epikv-lag",
+            "epikv-lag-key(16)",
             "epikv",
             "epikv-raw",
         ];
@@ -272,6 +341,13 @@ mod tests {
             "z",
             "layer",
             "layer(--1)",
+            "raas(1)",
+            "snapkv(window0)",
+            "snapkv(mean4)",
+            "snapkv(lambda0.5)",
+            "r-kv(lambda2)",
+            "r-kv(16)",
+            "lag-kv(0)",
         ] {
             assert!(matches!(text.parse::<Score>(), Err(Error::PartValue { part: "score", .. })), "{text}");
         }
@@ -283,9 +359,10 @@ mod tests {
         assert_eq!(epikv.layers(32).expect("deep enough"), Some([10, 21]));
         assert!(epikv.plan(1).is_err(), "both map to the only layer");
         assert!("epikv(1+9)".parse::<Score>().expect("a form").plan(4).is_err());
-        for text in ["recency", "epikv", "kv-key", "h2o", "labels"] {
+        for text in ["recency", "epikv", "kv-key", "h2o", "labels", "raas", "snapkv", "lag-kv"] {
             let score: Score = text.parse().expect("a score");
-            assert_eq!(score.needs_attention(4), text == "h2o", "{text}");
+            // The window's weights are computed from queries, outside the forward pass.
+            assert_eq!(score.needs_attention(4), text == "h2o" || text == "raas", "{text}");
             assert!(score.plan(4).is_ok());
         }
     }

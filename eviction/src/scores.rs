@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epikv_model::cache::{Pos, RowCache, SlotMap};
 use epikv_model::sampler::RandomStream;
-use epikv_signals::{AttentionSum, Chunk, KeyScore, Signal};
+use epikv_signals::{AttentionSum, Chunk, KeyScore, LagScore, Signal, Stamps, WindowQueries};
 
 use crate::error::{Error, Result};
 use crate::own_score::{OwnKind, OwnScore};
@@ -38,25 +38,64 @@ enum Source {
 #[derive(Debug)]
 pub(crate) enum Scores {
     Frozen(Frozen),
-    Live(AttentionSum),
+    /// Kept up to date token by token.
+    Live(Live),
     /// A function of what is held.
     Cache(CacheScore),
+    /// A function of what is held and of the last queries.
+    Window(WindowQueries),
+}
+
+/// Scores of which each token held has one that changes, by kept set and in order of positions.
+#[derive(Debug)]
+pub(crate) enum Live {
+    Sum(AttentionSum),
+    Stamps(Stamps),
+}
+
+impl Live {
+    /// The scores of a kept set.
+    pub(crate) fn of(&self, set: usize) -> &[f32] {
+        match self {
+            Self::Sum(sums) => sums.of(set),
+            Self::Stamps(stamps) => stamps.of(set),
+        }
+    }
+
+    fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
+        match self {
+            Self::Sum(sums) => sums.push(chunk, cache, prompt)?,
+            Self::Stamps(stamps) => stamps.push(chunk, cache, prompt)?,
+        }
+        Ok(())
+    }
+
+    /// Forgets the token at a place of a kept set, which was evicted.
+    pub(crate) fn remove(&mut self, set: usize, place: usize) {
+        match self {
+            Self::Sum(sums) => sums.remove(set, place),
+            Self::Stamps(stamps) => stamps.remove(set, place),
+        }
+    }
 }
 
 /// A score that is computed anew from the cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CacheScore {
     Keys(KeyScore),
+    Lag(LagScore),
     Own(fn(&RowCache) -> epikv_signals::Result<Vec<Vec<f32>>>),
 }
 
 impl CacheScore {
     /// By kept set, one number a token in order of positions.
-    pub(crate) fn of(self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+    fn of(self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
         let all = match self {
             Self::Keys(score) => score.of(cache)?,
+            Self::Lag(score) => score.of(cache)?,
             Self::Own(score) => score(cache)?,
         };
+        // One that comes from outside may have made a mistake.
         let (expected, got) = (cache.sets().iter().map(SlotMap::len), all.iter().map(Vec::len));
         if !expected.clone().eq(got.clone()) {
             return Err(Error::OwnShape { expected: expected.collect(), got: got.collect() });
@@ -66,10 +105,20 @@ impl CacheScore {
 }
 
 impl Scores {
-    /// Nothing scored yet. A policy that replays labels and has none sees every token as unlabelled.
-    pub(crate) fn new(score: Score, n_layers: usize, stream: RandomStream, labels: Option<&Labels>) -> Result<Self> {
+    /// Nothing scored yet, for a policy that protects the newest `recency` tokens. One that replays labels and has none sees
+    /// every token as unlabelled.
+    pub(crate) fn new(
+        score: Score,
+        n_layers: usize,
+        recency: usize,
+        stream: RandomStream,
+        labels: Option<&Labels>,
+    ) -> Result<Self> {
         let source = match score {
-            Score::H2o(rows) => return Ok(Self::Live(AttentionSum::new(rows, n_layers))),
+            Score::H2o(rows) => return Ok(Self::Live(Live::Sum(AttentionSum::new(rows, n_layers)))),
+            Score::Raas => return Ok(Self::Live(Live::Stamps(Stamps::new(n_layers)))),
+            Score::Window(how) => return Ok(Self::Window(WindowQueries::new(how, n_layers, recency))),
+            Score::Lag(score) => return Ok(Self::Cache(CacheScore::Lag(score))),
             Score::Keys(score) => return Ok(Self::Cache(CacheScore::Keys(score))),
             Score::Own(OwnScore { kind: OwnKind::Cache(score), .. }) => {
                 return Ok(Self::Cache(CacheScore::Own(*score)));
@@ -85,12 +134,26 @@ impl Scores {
         Ok(Self::Frozen(Frozen { source, values: Vec::new() }))
     }
 
+    /// The scores of the tokens that each kept set holds, in order of positions.
+    pub(crate) fn of(&self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+        let sets = || cache.sets().iter().enumerate();
+        match self {
+            Self::Frozen(frozen) => {
+                Ok(sets().map(|(_, set)| set.positions().map(|pos| frozen.at(pos)).collect()).collect())
+            }
+            Self::Live(live) => Ok(sets().map(|(at, _)| live.of(at).to_vec()).collect()),
+            Self::Cache(score) => score.of(cache),
+            Self::Window(queries) => Ok(queries.of(cache)?),
+        }
+    }
+
     /// Takes the new tokens of a pass, prompt tokens or a generated one. The rolling windows of signals start empty at
     /// the first generated token; its predecessor is the last prompt token.
     pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
         match self {
-            Self::Live(sums) => Ok(sums.push(chunk, cache, prompt)?),
+            Self::Live(live) => live.push(chunk, cache, prompt),
             Self::Frozen(frozen) => frozen.push(chunk, prompt),
+            Self::Window(queries) => Ok(queries.push(chunk)?),
             Self::Cache(_) => Ok(()),
         }
     }

@@ -23,6 +23,13 @@ impl Protected {
         pos.0 < self.n_first || pos.0 + self.recency > newest.0
     }
 
+    /// The places, in the order of positions, of the tokens that are not protected among `n` held. All protected tokens are
+    /// held, so they are the first and the last.
+    pub(crate) fn candidates(self, n: usize) -> std::ops::Range<usize> {
+        let from = (self.n_first as usize).min(n);
+        from..n.saturating_sub(self.recency as usize).max(from)
+    }
+
     /// How many tokens are protected when `newest` is the latest position fed.
     pub(crate) fn len(self, newest: Pos) -> usize {
         let fed = newest.0 + 1;

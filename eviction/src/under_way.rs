@@ -78,10 +78,13 @@ impl UnderWay {
             _ => Capacity::Growing,
         };
         let cache = fresh_cache(decoder, policy, capacity, stream)?;
-        let scores = Scores::new(policy.score, decoder.config().n_layers, stream, generation.labels.as_ref())?;
+        let scores = {
+            let n_layers = decoder.config().n_layers;
+            Scores::new(policy.score, n_layers, limits.recency(), stream, generation.labels.as_ref())?
+        };
         let budget = policy.evicts().then(|| limits.tokens());
         let work = Self {
-            evictor: Evictor::new(policy, limits, scores),
+            evictor: Evictor::new(policy, limits, stream, scores),
             certificate: Certificate::new(budget, policy.trigger.slack()),
             n_prompt,
             slots,

@@ -36,9 +36,36 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("h2o_against_full", |run| run.against("h2o", "full")),
     ("epikv_against_h2o", |run| run.against("epikv", "h2o")),
     ("epikv_against_window", |run| run.against("epikv", "window")),
+    ("h2o_rewound_against_logical", |run| run.against("h2o;position=rewound", "h2o")),
+    ("raas_against_full", |run| run.against("raas", "full")),
+    ("r_kv_against_snapkv", |run| run.against("r-kv", "snapkv-decode")),
+    ("vase_against_r_kv", |run| run.against("vase", "r-kv")),
+    ("vase_with_reserve", |run| run.against("vase", "vase;select=draw")),
+    ("vase_with_draws", |run| run.against("vase", "vase;select=top-k+values(25%)")),
     ("important_share", important_share),
     ("time_epikv_h2o", time_epikv_h2o),
 ];
+
+/// What arithmetic alone says of a claim.
+#[derive(Debug)]
+pub(super) struct Computed {
+    pub(super) holds: bool,
+    pub(super) line: String,
+}
+
+/// The figure of a claim that takes no run; none where it takes one.
+pub(super) fn computed(check: &str) -> Option<Computed> {
+    (check == "concurrency").then(|| {
+        let [short, long] = [2048, 32_768].map(crate::plan::requests_of_the_paper);
+        let word = |n: Option<u64>| n.map_or("no".to_owned(), |n| n.to_string());
+        let line = format!(
+            "{} requests at 2,048 slots and {} at 32,768: floor((0.9 x 80 GiB - 16 GiB) / (slots x 128 KiB))",
+            word(short),
+            word(long)
+        );
+        Computed { holds: (short, long) == (Some(224), Some(14)), line }
+    })
+}
 
 /// A policy and its budget.
 type Under<'r> = (&'r str, Option<&'r str>);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::ClaimsArgs;
 use crate::output::Done;
-use measure::{Measured, Run};
+use measure::{Computed, Measured, Run};
 
 /// The list lies at the root of the repository.
 const CLAIMS: &str = include_str!("../../claims.toml");
@@ -41,12 +41,23 @@ enum Needs {
     /// The weights of DeepSeek-R1-Distill-Llama-8B.
     #[serde(rename = "r1-8b")]
     R1Of8B,
+    /// The weights of a Qwen3 model.
+    #[serde(rename = "qwen3")]
+    Qwen3,
+    /// Arithmetic alone.
+    #[serde(rename = "nothing")]
+    Nothing,
 }
 
 impl Needs {
-    fn text(self) -> &'static str {
-        match self {
-            Self::R1Of8B => "needs the 8B weights",
+    /// The verdict, with what arithmetic says where that is enough.
+    fn verdict(self, computed: Option<&Computed>) -> &'static str {
+        match (self, computed) {
+            (Self::R1Of8B, _) => "needs the 8B weights",
+            (Self::Qwen3, _) => "needs the weights of Qwen3",
+            (Self::Nothing, Some(Computed { holds: true, .. })) => "holds",
+            (Self::Nothing, Some(Computed { holds: false, .. })) => "does not hold",
+            (Self::Nothing, None) => "not computed",
         }
     }
 }
@@ -61,21 +72,27 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<Done> {
     let run = args.run.as_deref().map(Run::open).transpose()?;
     let mut rows = Vec::new();
     for claim in claims()? {
-        let measured = run.as_ref().map(|run| run.measure(&claim.check)).transpose()?.flatten();
-        rows.push((claim, measured));
+        let computed = measure::computed(&claim.check);
+        let measured = match (&computed, &run) {
+            (Some(Computed { line, .. }), _) => Some(Measured { model: "paper".to_owned(), lines: vec![line.clone()] }),
+            (None, Some(run)) => run.measure(&claim.check)?,
+            (None, None) => None,
+        };
+        let verdict = claim.needs.verdict(computed.as_ref());
+        rows.push((claim, verdict, measured));
     }
     let mut out = std::io::stdout();
     if args.json {
         let rows: Vec<_> = rows
             .iter()
-            .map(|(claim, measured)| json!({ "claim": claim, "verdict": claim.needs.text(), "measured": measured }))
+            .map(|(claim, verdict, measured)| json!({ "claim": claim, "verdict": verdict, "measured": measured }))
             .collect();
         writeln!(out, "{}", json!({ "claims": rows }))?;
         return Ok(Done::All);
     }
-    for (claim, measured) in &rows {
+    for (claim, verdict, measured) in &rows {
         writeln!(out, "{}  [{}]\n  {}", claim.id, claim.source, claim.statement)?;
-        writeln!(out, "  verdict: {}\n  data: {}\n  command: {}", claim.needs.text(), claim.data, claim.command)?;
+        writeln!(out, "  verdict: {verdict}\n  data: {}\n  command: {}", claim.data, claim.command)?;
         if let Some(Measured { model, lines }) = measured {
             for line in lines {
                 writeln!(out, "  on {model}: {line}")?;
@@ -100,12 +117,17 @@ mod tests {
         let ids: BTreeSet<_> = claims.iter().map(|claim| &claim.id).collect();
         assert_eq!(ids.len(), claims.len());
         for claim in &claims {
-            assert!(measure::CHECKS.iter().any(|(name, _)| *name == claim.check), "{}: {}", claim.id, claim.check);
+            let computed = measure::computed(&claim.check);
+            let read = measure::CHECKS.iter().any(|(name, _)| *name == claim.check);
+            assert!(read || computed.is_some(), "{}: {}", claim.id, claim.check);
+            assert_eq!(claim.needs == Needs::Nothing, computed.is_some(), "{}: arithmetic needs nothing", claim.id);
             let typed = claim.command.replace("--model M", "--model random:0").replace('\'', "");
             Cli::try_parse_from(typed.split_whitespace()).unwrap_or_else(|error| panic!("{}: {error}", claim.id));
             assert!(!claim.statement.is_empty() && !claim.data.is_empty() && !claim.source.is_empty());
         }
         let used: BTreeSet<_> = claims.iter().map(|claim| claim.check.as_str()).collect();
         assert!(measure::CHECKS.iter().all(|(name, _)| used.contains(name)), "a check that no claim uses");
+        let holds = measure::computed("concurrency").expect("arithmetic");
+        assert!(holds.holds && holds.line.contains("224") && holds.line.contains("14"), "{holds:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_analyzer::figure::png;
-use epikv_eviction::replay::{ReplaySummary, replay};
+use epikv_eviction::replay::{Ask, ReplayCells, ReplaySummary, replay};
 use epikv_eviction::{Progress, Settings, report};
 use epikv_schemas::{EvictionRun, LabelToken, Provenance, Trace, read_table};
 use serde_json::json;
@@ -49,8 +49,10 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
     if !args.model.quiet {
         announce(&settings)?;
     }
+    let cells = ReplayCells::open(&args.out, args.model.fresh)?;
+    let ask = Ask { settings: &settings, answer_tokens: args.answer_tokens, percents: PERCENTS, cells: Some(&cells) };
     let bar = progress::bar("replay", 0, args.model.quiet);
-    let done = replay(&model, &rows, &labels, &settings, args.answer_tokens, PERCENTS, &|progress| match progress {
+    let done = replay(&model, &rows, &labels, ask, &|progress| match progress {
         Progress::Planned(total) => bar.set_length(total as u64),
         Progress::Done => bar.inc(1),
     });
@@ -88,7 +90,11 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
         folder.write_bytes(FILES[5], plot.csv().as_bytes())?;
     }
     folder.finish()?;
+    cells.remove()?;
     let mut err = std::io::stderr();
+    if done.n_reused > 0 {
+        writeln!(err, "{} rows were there already", done.n_reused)?;
+    }
     writeln!(err, "{}", summary.table())?;
     for one in &summary.predictions {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));

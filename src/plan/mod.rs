@@ -18,6 +18,11 @@ use crate::output::Done;
 /// Bytes of a number in a model that is run here.
 const RUN_BYTES: u64 = 4;
 
+/// Requests of so many slots on the card of the `EpiKV` paper: 80 GiB, nine tenths of it used, the shape of Llama 3.1 8B.
+pub(crate) fn requests_of_the_paper(tokens: u64) -> Option<u64> {
+    requests(LLAMA_8B, Room { bytes: 80.0 * GIB, share: 0.9 }, tokens, 2)
+}
+
 /// What is planned.
 struct Plan {
     shape: Shape,

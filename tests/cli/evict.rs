@@ -25,14 +25,15 @@ fn all_policies_at_two_budgets() {
     place.problems();
     let ran = evict(&place, &["--policies", "all", "--budgets", "16,prompt+50%", "--out", "e", "--json"]).ok();
     let rows = runs(&place, "e");
-    assert_eq!(rows.len(), 2 * (2 + 11 * 2), "no labels, so no oracle");
+    assert_eq!(rows.len(), 2 * (2 + 18 * 2), "no labels, so no oracle");
     let (timings, _) = read_table::<EvictionTiming>(&place.path("e").join("eviction_timings.parquet")).unwrap();
     assert_eq!(timings.len(), rows.len());
     for row in &rows {
         assert_eq!(row.certificate, Some(true), "{row:?}");
         assert_eq!(row.budget.is_none(), row.policy.starts_with("full"));
-        assert_eq!(row.needs_attention, matches!(row.policy.as_str(), "h2o" | "tova"));
-        if row.budget.as_deref() == Some("16") {
+        assert_eq!(row.needs_attention, matches!(row.policy.as_str(), "h2o" | "tova" | "raas"));
+        let waits = row.composition.contains("buffer") || row.composition.contains("prefill");
+        if row.budget.as_deref() == Some("16") && !waits {
             assert_eq!((row.budget_tokens, row.held_peak), (Some(16), Some(17)));
             assert_eq!(row.n_evicted, row.n_new.map(|n| row.n_prompt + n - 1 - 16));
         }
@@ -42,8 +43,10 @@ fn all_policies_at_two_budgets() {
     assert_eq!(share.budget_tokens, full.n_new.map(|n| full.n_prompt + (n + 1) / 2));
     let json: Value = serde_json::from_str(&ran.stdout()).unwrap();
     let groups = json["groups"].as_array().unwrap();
-    assert_eq!(groups.len(), 24);
-    assert!(groups.iter().skip(2).all(|group| group["n_evictions"].as_i64() > Some(0)), "{groups:?}");
+    assert_eq!(groups.len(), 38);
+    let each = |group: &&Value| group["composition"].as_str().is_some_and(|parts| parts.contains("trigger=each"));
+    assert!(groups.iter().filter(each).all(|group| group["n_evictions"].as_i64() > Some(0)), "{groups:?}");
+    assert_eq!(groups.iter().filter(each).count(), 2 * 13);
     for words in ["streaming-llm-absolute", "sinks(4)+recency", "not distinguishable at n=2", "epikv reads the layers"]
     {
         assert!(ran.stderr().contains(words), "{words}: {}", ran.stderr());

@@ -10,6 +10,7 @@ mod evict;
 mod figures;
 mod grade;
 mod label;
+mod my_policy;
 mod pipeline;
 mod plan;
 mod replay;

@@ -92,3 +92,36 @@ fn what_is_wrong_is_named() {
     let both = ["evict", "--replay", "traces.parquet", "--problems", "problems.jsonl", "--budgets", "9", "--out", "g"];
     assert_eq!(place.epikv(&both).code(), 2);
 }
+
+#[test]
+fn a_killed_replay_goes_on_where_it_was() {
+    let place = labelled();
+    let policies: &[&str] = &["--policies", "window,random,h2o,oracle-labels", "--budgets", "prompt+50%,prompt+25%"];
+    let tables = |folder: &str| {
+        ["eviction_replay.parquet", "eviction_curves.parquet"].map(|file| bytes(&place.path(folder).join(file)))
+    };
+    replay(&place, "whole", policies).ok();
+    let run =
+        ["evict", "--model", "tiny", "--replay", "traces.parquet", "--labels", "labels", "--quiet", "--batch", "1"];
+    let mut child = place.spawn(&[&run[..], &["--threads", "1", "--out", "killed"], policies].concat());
+    // A file that was being written when the run was killed has another name.
+    let is_cell = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".parquet"))
+    };
+    let kept = || {
+        std::fs::read_dir(place.path("killed/.cells")).map_or(0, |all| all.filter_map(|e| is_cell(e).then_some(())).count())
+    };
+    while kept() < 4 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!place.path("killed/eviction_replay.parquet").exists(), "it was killed before it had ended");
+    let ran = replay(&place, "killed", policies).ok();
+    assert!(ran.stderr().contains("rows were there already"), "{}", ran.stderr());
+    assert_eq!(tables("killed"), tables("whole"));
+    assert_eq!(kept(), 0, "nothing is left of the unfinished run");
+    // Other settings find nothing of it, and --fresh starts over.
+    let ran = replay(&place, "killed", &[policies, &["--fresh", "--answer-tokens", "9"]].concat()).ok();
+    assert!(!ran.stderr().contains("there already"), "{}", ran.stderr());
+}

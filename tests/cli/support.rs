@@ -39,14 +39,13 @@ impl Place {
 
     /// Starts the binary here with a small random model and does not wait for it.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.spawn(&[args, &["--model", "random:0"]].concat())
+    }
+
+    /// Starts the binary here and does not wait for it.
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_epikv"));
-        command
-            .args(args)
-            .args(["--model", "random:0"])
-            .current_dir(self.0.path())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+        command.args(args).current_dir(self.0.path()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     /// Makes `traces.parquet` of the two problems.

@@ -93,6 +93,17 @@ pub enum Error {
         /// Weights observed; 0 where the pass did not observe them.
         got: usize,
     },
+    /// The recorded queries are not those of the model that the cache is of.
+    #[error(
+        "window attention: expected queries of {} layers for {} KV heads, got {} layers of {} numbers",
+        expected.0, expected.1, got.0, got.1
+    )]
+    QueryShape {
+        /// Layers and KV heads of the cache.
+        expected: (usize, usize),
+        /// Layers, and numbers of a layer, that were recorded; 0 where no pass was.
+        got: (usize, usize),
+    },
     /// A recorded tensor cannot be read.
     #[error("reading what the pass recorded")]
     Model(#[source] Box<epikv_model::Error>),

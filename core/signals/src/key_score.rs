@@ -14,9 +14,10 @@
 //! K-norm: Devoto et al. 2024, arXiv 2406.11430. `KeyDiff`: arXiv 2504.15364. Both as `KnormPress` and `KeyDiffPress` of
 //! NVIDIA's kvpress have them.
 
-use epikv_model::cache::{RowCache, Scope, SlotMap};
+use epikv_model::cache::RowCache;
 
 use crate::error::Result;
+use crate::held::{Held, by_set};
 
 /// A score by keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,44 +34,18 @@ impl KeyScore {
     /// # Errors
     /// If the keys are not on the CPU.
     pub fn of(self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
-        let sets = cache.sets();
-        let mut sums: Vec<Vec<f64>> = sets.iter().map(|set| vec![0.0; set.len()]).collect();
-        let (mut n_layers, mut n_heads) = (0, 0);
-        while n_layers < cache.n_layers() {
-            n_heads = cache.layer(n_layers).0.dims()[0];
-            cache.keys(n_layers, |keys| {
-                for (head, keys) in keys.chunks_exact((keys.len() / n_heads).max(1)).enumerate().take(n_heads) {
-                    let set = match cache.scope() {
-                        Scope::Global => 0,
-                        Scope::PerLayer => n_layers,
-                        Scope::PerHead => n_layers * n_heads + head,
-                    };
-                    for (sum, score) in sums[set].iter_mut().zip(self.of_head(keys, &sets[set])) {
-                        *sum += score;
-                    }
-                }
-            })?;
-            n_layers += 1;
-        }
-        let sharing = match cache.scope() {
-            Scope::Global => n_layers * n_heads,
-            Scope::PerLayer => n_heads,
-            Scope::PerHead => 1,
-        };
-        let mean = |sum: f64| (sum / sharing as f64) as f32;
-        Ok(sums.into_iter().map(|set| set.into_iter().map(mean).collect()).collect())
+        by_set(cache, |_, held| self.of_head(held))
     }
 
-    /// The scores of one head from its keys, `[capacity, D]` by slot.
-    fn of_head(self, keys: &[f32], set: &SlotMap) -> Vec<f64> {
-        let d = keys.len() / set.capacity().max(1);
-        let key = |slot: &u32| &keys[*slot as usize * d..(*slot as usize + 1) * d];
+    /// The scores of one head.
+    fn of_head(self, held: Held<'_>) -> Vec<f64> {
         let norm = |key: &[f32]| key.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let keys = || (0..held.len()).map(|place| held.key(place));
         if self == Self::Norm {
-            return set.order().iter().map(|slot| -norm(key(slot))).collect();
+            return keys().map(|key| -norm(key)).collect();
         }
-        let mut anchor = vec![0.0; d];
-        for key in set.order().iter().map(key) {
+        let mut anchor = vec![0.0; held.head_dim];
+        for key in keys() {
             let length = norm(key);
             if length > 0.0 {
                 anchor.iter_mut().zip(key).for_each(|(sum, &x)| *sum += f64::from(x) / length);
@@ -82,6 +57,6 @@ impl KeyScore {
             let lengths = norm(key) * anchor_norm;
             if lengths > 0.0 { product / lengths } else { 0.0 }
         };
-        set.order().iter().map(|slot| -cosine(key(slot))).collect()
+        keys().map(|key| -cosine(key)).collect()
     }
 }

@@ -24,6 +24,7 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
+use crate::numbers::deviation;
 use crate::per_layer::At;
 use crate::signal::{Signal, SignalSpec};
 
@@ -160,12 +161,6 @@ impl Part {
         let n_heads = heads.len() as f64;
         heads.map(deviation).sum::<f64>() / n_heads
     }
-}
-
-/// Unbiased, in two passes.
-fn deviation(x: &[f64]) -> f64 {
-    let mean = x.iter().sum::<f64>() / x.len() as f64;
-    (x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (x.len() as f64 - 1.0)).sqrt()
 }
 
 impl Signal for Lag {

@@ -18,6 +18,7 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::late::LateSignal;
+use crate::numbers::{deviation, softmax};
 use crate::signal::SignalSpec;
 
 /// Tokens of a chunk.
@@ -94,19 +95,6 @@ impl Series {
 fn extremes(tokens: &[f32], width: usize, channel: usize) -> (f64, f64) {
     let values = tokens.iter().skip(channel).step_by(width).map(|&x| f64::from(x));
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
-}
-
-/// Unbiased, in two passes.
-fn deviation(x: &[f64]) -> f64 {
-    let mean = x.iter().sum::<f64>() / x.len() as f64;
-    (x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (x.len() as f64 - 1.0)).sqrt()
-}
-
-fn softmax(x: &[f64]) -> Vec<f64> {
-    let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = x.iter().map(|x| (x - largest).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
 }
 
 impl LateSignal for LagNext {

@@ -9,7 +9,7 @@ use epikv_model::load::open;
 use epikv_model::sampler::RandomStream;
 
 use super::*;
-use crate::policy::{Protect, Recency};
+use crate::policy::{Protect, Recency, Select};
 use crate::registry::find;
 use crate::score::Score;
 use crate::select::kept;
@@ -23,21 +23,18 @@ fn decoder() -> Decoder {
     Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
 }
 
-/// Scores of every token held, by kept set and position, before an eviction.
-fn scores(evictor: &Evictor, cache: &RowCache, set: usize) -> Vec<(Pos, f32)> {
-    let positions = cache.sets()[set].positions();
-    match &evictor.scores {
-        Scores::Frozen(frozen) => positions.map(|pos| (pos, frozen.at(pos))).collect(),
-        Scores::Live(sums) => positions.zip(sums.of(set).iter().copied()).collect(),
-        Scores::Cache(score) => positions.zip(score.of(cache).expect("on the CPU").swap_remove(set)).collect(),
-    }
+/// Ranks of every token held, by kept set and position, before an eviction.
+fn ranks(evictor: &Evictor, cache: &RowCache) -> Vec<Vec<(Pos, f32)>> {
+    let mut all = evictor.scores.of(cache).expect("on the CPU");
+    evictor.choice.rank(&mut all, cache, evictor.protected).expect("on the CPU");
+    cache.sets().iter().zip(all).map(|(set, scores)| set.positions().zip(scores).collect()).collect()
 }
 
 /// Feeds tokens one by one under a policy and compares each kept set with [`kept`] on the same scores.
 fn check(decoder: &Decoder, policy: &Policy, limits: Limits, n_new: u32) {
-    let scores_of = Scores::new(policy.score, N_LAYERS, STREAM, None).expect("deep enough");
+    let scores_of = Scores::new(policy.score, N_LAYERS, limits.recency(), STREAM, None).expect("deep enough");
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
-    let mut evictor = Evictor::new(policy, limits, scores_of);
+    let mut evictor = Evictor::new(policy, limits, STREAM, scores_of);
     let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let mut n_evictions = 0;
     for step in 0..=n_new {
@@ -47,7 +44,7 @@ fn check(decoder: &Decoder, policy: &Policy, limits: Limits, n_new: u32) {
         let input = RowInput::next(&cache, tokens, LogitsOf::None);
         let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
         evictor.push(&Chunk::new(&output.taps, 0..n), &cache, prompt).expect("what the plan asks for");
-        let before: Vec<_> = (0..cache.sets().len()).map(|set| scores(&evictor, &cache, set)).collect();
+        let before = ranks(&evictor, &cache);
         n_evictions += usize::from(evictor.evict(&mut cache) > 0);
         for (set, before) in before.iter().enumerate() {
             let held: Vec<Pos> = before.iter().map(|(pos, _)| *pos).collect();
@@ -81,6 +78,13 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
         "h2o",
         "h2o(decode)",
         "labels",
+        "tova",
+        "raas",
+        "snapkv(window3)",
+        "r-kv(window2)",
+        "vase(window4)",
+        "lag-kv(2)",
+        "epikv-lag(3)",
     ] {
         let score: Score = text.parse().expect("a score");
         for protect in [usual, sinks, nothing] {
@@ -90,8 +94,12 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
                 (Trigger::Every(5), Scope::PerLayer),
                 (Trigger::Buffer(4), Scope::Global),
             ] {
-                let policy = Policy { score, protect, trigger, scope, ..base };
-                check(&decoder, &policy, Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
+                for select in [Select::TOP_K, Select { draw: true, values: 0 }, Select { draw: false, values: 75 }] {
+                    if select.by_score() || score.is_weight() {
+                        let policy = Policy { score, protect, select, trigger, scope, ..base };
+                        check(&decoder, &policy, Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
+                    }
+                }
             }
         }
     }
@@ -101,8 +109,8 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
 fn held(decoder: &Decoder, policy: &Policy) -> Vec<Vec<u32>> {
     let limits = Limits::new(12, N_PROMPT, policy.protect).expect("feasible");
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
-    let scores = Scores::new(policy.score, N_LAYERS, STREAM, None).expect("deep enough");
-    let mut evictor = Evictor::new(policy, limits, scores);
+    let scores = Scores::new(policy.score, N_LAYERS, limits.recency(), STREAM, None).expect("deep enough");
+    let mut evictor = Evictor::new(policy, limits, STREAM, scores);
     let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let step = |step: u32| {
         let prompt = step == 0;

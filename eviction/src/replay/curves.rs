@@ -15,44 +15,48 @@ use super::answers::Answers;
 use super::{Recording, Worker};
 use crate::error::{Error, Result};
 use crate::parse::NamedPolicy;
+use crate::score::Score;
 use crate::scores::{Labels, Scores};
 
-/// The curves of one trace, for each score among the policies.
+/// The first policy of each score, by the score's name: what has curves of its own.
+pub(super) fn of_scores<'a>(worker: &Worker<'a>) -> Vec<(String, &'a NamedPolicy)> {
+    let mut done = BTreeSet::new();
+    let asked = worker.policies.iter().filter(|policy| policy.policy.seed == 0 && !worker.ask.percents.is_empty());
+    let named = asked.map(|policy| (policy.policy.score.to_string(), policy));
+    named.filter(|(name, _)| done.insert(name.clone())).collect()
+}
+
+/// The curves of one trace for one score.
 pub(super) fn curves(
     worker: &Worker<'_>,
     recording: &Recording<'_>,
     answers: &Answers<'_>,
     labels: Option<&Labels>,
+    (name, policy): (&str, &NamedPolicy),
 ) -> Result<Vec<EvictionCurve>> {
-    let (mut rows, mut done) = (Vec::new(), BTreeSet::new());
-    for policy in worker.policies.iter().filter(|_| !worker.percents.is_empty()) {
-        let name = policy.policy.score.to_string();
-        if policy.policy.seed != 0 || !done.insert(name.clone()) {
-            continue;
-        }
-        let scores = of_tokens(worker, recording, policy, labels)?;
-        let n = scores.len();
-        for &percent in worker.percents {
-            let highest = top_k(&scores, (n as f64 * f64::from(percent) / 100.0).round() as usize, Ties::Newer)
-                .unwrap_or_default();
-            for kind in ["keep", "delete"] {
-                let held = |i: &usize| highest.binary_search(i).is_ok() == (kind == "keep");
-                let reasoning = (0..n).filter(held).map(|i| Pos((recording.n_prompt + i) as u32));
-                let positions: Vec<Pos> = (0..recording.n_prompt as u32).map(Pos).chain(reasoning).collect();
-                let answered = answers.of_positions(&positions)?;
-                let n_held = positions.len() - recording.n_prompt;
-                rows.push(EvictionCurve {
-                    trace_id: recording.trace.trace_id.clone(),
-                    problem_id: recording.trace.problem_id.clone(),
-                    dataset: recording.trace.dataset.clone(),
-                    score: name.clone(),
-                    kind: kind.to_owned(),
-                    percent: i32::from(percent),
-                    n_held: i32::try_from(n_held).map_err(|_| Error::TooLarge { what: "n_held", got: n_held })?,
-                    correct: answered.correct,
-                    answer: answered.answer,
-                });
-            }
+    let mut rows = Vec::new();
+    let scores = of_tokens(worker, recording, policy, labels)?;
+    let n = scores.len();
+    for &percent in worker.ask.percents {
+        let highest =
+            top_k(&scores, (n as f64 * f64::from(percent) / 100.0).round() as usize, Ties::Newer).unwrap_or_default();
+        for kind in ["keep", "delete"] {
+            let held = |i: &usize| highest.binary_search(i).is_ok() == (kind == "keep");
+            let reasoning = (0..n).filter(held).map(|i| Pos((recording.n_prompt + i) as u32));
+            let positions: Vec<Pos> = (0..recording.n_prompt as u32).map(Pos).chain(reasoning).collect();
+            let answered = answers.of_positions(&positions)?;
+            let n_held = positions.len() - recording.n_prompt;
+            rows.push(EvictionCurve {
+                trace_id: recording.trace.trace_id.clone(),
+                problem_id: recording.trace.problem_id.clone(),
+                dataset: recording.trace.dataset.clone(),
+                score: name.to_owned(),
+                kind: kind.to_owned(),
+                percent: i32::from(percent),
+                n_held: i32::try_from(n_held).map_err(|_| Error::TooLarge { what: "n_held", got: n_held })?,
+                correct: answered.correct,
+                answer: answered.answer,
+            });
         }
     }
     Ok(rows)
@@ -68,19 +72,17 @@ fn of_tokens(
     let decoder = &worker.model.decoder;
     let score = policy.policy.score;
     let plan = score.plan(decoder.config().n_layers)?;
-    let stream = policy.policy.stream(worker.settings.stream(&recording.trace.problem_id, 0));
-    let mut scores = Scores::new(score, decoder.config().n_layers, stream, labels)?;
+    let stream = policy.policy.stream(worker.ask.settings.stream(&recording.trace.problem_id, 0));
+    let mut scores = Scores::new(score, decoder.config().n_layers, usize::MAX, stream, labels)?;
     let mut cache = decoder.cache(Scope::Global, Capacity::Fixed(recording.fed().len()))?;
     let (prompt, rest) = recording.fed().split_at(recording.n_prompt);
-    for (tokens, is_prompt) in [(prompt, true), (rest, false)] {
+    // A time of the last look is made step by step; the other scores are the same for any chunks.
+    let step = if score == Score::Raas { 1 } else { rest.len().max(1) };
+    for (tokens, is_prompt) in std::iter::once((prompt, true)).chain(rest.chunks(step).map(|chunk| (chunk, false))) {
         let input = RowInput::next(&cache, tokens.to_vec(), LogitsOf::None);
         let taps = decoder.forward(&[input], &mut [&mut cache], &plan)?.taps;
         scores.push(&Chunk::new(&taps, 0..tokens.len()), &cache, is_prompt)?;
     }
-    let all = match &scores {
-        Scores::Frozen(frozen) => (0..recording.fed().len()).map(|pos| frozen.at(Pos(pos as u32))).collect(),
-        Scores::Live(sums) => sums.of(0).to_vec(),
-        Scores::Cache(of) => of.of(&cache)?.swap_remove(0),
-    };
+    let all = scores.of(&cache)?.swap_remove(0);
     Ok(all[recording.n_prompt..].to_vec())
 }

@@ -43,67 +43,61 @@ struct Row<'a> {
     mass: Option<Mass>,
 }
 
-/// Feeds a trace under all policies and budgets, in their order.
+/// Feeds a trace under some policies and budgets; `done` is told of each as it ends.
 pub(super) fn feed<'a>(
     worker: &Worker<'a>,
     recording: &Recording<'_>,
     labels: Option<&Labels>,
-) -> Result<Vec<Fed<'a>>> {
-    let (decoder, settings) = (&worker.model.decoder, worker.settings);
+    wanted: &[(&'a NamedPolicy, Budget)],
+    mut done: impl FnMut(Fed<'a>) -> Result<()>,
+) -> Result<()> {
+    let (decoder, settings) = (&worker.model.decoder, worker.ask.settings);
     let n_layers = decoder.config().n_layers;
     let mut groups: Vec<(ProbePlan, Vec<Row<'a>>)> = Vec::new();
-    let mut infeasible = Vec::new();
-    for policy in worker.policies {
+    for &(policy, budget) in wanted {
+        let limits = match budget.limits_of(lengths(recording), &policy.policy, settings.matched) {
+            Ok(limits) => limits,
+            Err(Error::Infeasible { .. }) if settings.skip_infeasible => {
+                done(Fed { policy, budget, tokens: None, cache: None, certificate: None, mass: None })?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let generation = Generation {
+            prompt: &recording.tokens[..recording.n_prompt],
+            max_new: recording.fed().len() - recording.n_prompt,
+            stop_ids: &[],
+            sampling: epikv_model::sampler::Sampling::Greedy,
+            stream: settings.stream(&recording.trace.problem_id, 0),
+            labels: labels.cloned(),
+        };
+        let (cache, work) = UnderWay::start(decoder, &policy.policy, limits, &generation)?;
+        let mass = recording.important.as_ref().map(|_| Mass::default());
+        let row = Row { policy, budget, limits, cache, work, mass };
         let plan = policy.policy.score.plan(n_layers)?;
-        for &budget in worker.budgets {
-            let limits = match budget.limits_of(lengths(recording), &policy.policy, settings.matched) {
-                Ok(limits) => limits,
-                Err(Error::Infeasible { .. }) if settings.skip_infeasible => {
-                    infeasible.push((policy, budget));
-                    continue;
-                }
-                Err(error) => return Err(error),
-            };
-            let generation = Generation {
-                prompt: &recording.tokens[..recording.n_prompt],
-                max_new: recording.fed().len() - recording.n_prompt,
-                stop_ids: &[],
-                sampling: epikv_model::sampler::Sampling::Greedy,
-                stream: settings.stream(&recording.trace.problem_id, 0),
-                labels: labels.cloned(),
-            };
-            let (cache, work) = UnderWay::start(decoder, &policy.policy, limits, &generation)?;
-            let mass = recording.important.as_ref().map(|_| Mass::default());
-            let row = Row { policy, budget, limits, cache, work, mass };
-            match groups.iter_mut().find(|(known, _)| *known == plan) {
-                Some((_, rows)) => rows.push(row),
-                None => groups.push((plan.clone(), vec![row])),
+        match groups.iter_mut().find(|(known, _)| *known == plan) {
+            Some((_, rows)) => rows.push(row),
+            None => groups.push((plan, vec![row])),
+        }
+    }
+    for (plan, mut rows) in groups {
+        while !rows.is_empty() {
+            // The rows of one pass hold logits of none, so a batch costs its caches alone.
+            let mut batch: Vec<Row<'a>> = rows.drain(..settings.batch.clamp(1, rows.len())).collect();
+            feed_rows(worker, recording, &plan, &mut batch)?;
+            for row in batch {
+                done(Fed {
+                    policy: row.policy,
+                    budget: row.budget,
+                    tokens: Some(row.limits.tokens()),
+                    certificate: Some(*row.work.certificate()),
+                    cache: Some(row.cache),
+                    mass: row.mass,
+                })?;
             }
         }
     }
-    for (plan, rows) in &mut groups {
-        // The rows of one pass hold logits of none, so a batch costs its caches alone.
-        for rows in rows.chunks_mut(settings.batch.max(1)) {
-            feed_rows(worker, recording, plan, rows)?;
-        }
-    }
-    let fed = groups.into_iter().flat_map(|(_, rows)| rows).map(|row| Fed {
-        policy: row.policy,
-        budget: row.budget,
-        tokens: Some(row.limits.tokens()),
-        certificate: Some(*row.work.certificate()),
-        cache: Some(row.cache),
-        mass: row.mass,
-    });
-    let refused = infeasible.into_iter().map(|(policy, budget)| Fed {
-        policy,
-        budget,
-        tokens: None,
-        cache: None,
-        certificate: None,
-        mass: None,
-    });
-    Ok(fed.chain(refused).collect())
+    Ok(())
 }
 
 fn feed_rows(worker: &Worker<'_>, recording: &Recording<'_>, plan: &ProbePlan, rows: &mut [Row<'_>]) -> Result<()> {

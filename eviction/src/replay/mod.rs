@@ -13,6 +13,7 @@
 //! the missing tokens did to the states of those that stay, and `own - free run` what comes of writing another text.
 
 mod answers;
+mod cells;
 mod curves;
 mod feed;
 mod mass;
@@ -25,8 +26,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use epikv_model::Model;
 use epikv_model::session::side_by_side;
-use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Trace};
+use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Record, Trace};
+use serde_json::{Value, json};
 
+pub use self::cells::ReplayCells;
 pub use self::mass::Mass;
 pub use self::predict::{Prediction, predict};
 pub use self::summary::{ReplayGroup, ReplaySummary};
@@ -39,6 +42,7 @@ use crate::experiment::Progress;
 use crate::labels::LabelSet;
 use crate::parse::NamedPolicy;
 use crate::score::Score;
+use crate::scores::Labels;
 
 /// What came of a replay.
 #[derive(Debug, Default)]
@@ -49,6 +53,21 @@ pub struct Replay {
     pub curves: Vec<EvictionCurve>,
     /// Traces that could not be replayed, with the reason.
     pub skipped: Vec<String>,
+    /// Rows that an earlier run had finished.
+    pub n_reused: usize,
+}
+
+/// How traces are replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Policies, budgets and the rest that a free run has too.
+    pub settings: &'a Settings,
+    /// New tokens of an answer at most.
+    pub answer_tokens: usize,
+    /// How many in a hundred tokens the curves keep or delete.
+    pub percents: &'a [u8],
+    /// Where finished parts are kept; nowhere without.
+    pub cells: Option<&'a ReplayCells>,
 }
 
 /// A trace that can be replayed.
@@ -92,7 +111,7 @@ impl<'t> Recording<'t> {
     }
 }
 
-/// Replays traces under all policies that evict; `percents` are those of the curves.
+/// Replays traces under all policies that evict.
 ///
 /// # Errors
 /// A policy that does not fit the model or lacks its labels, labels of other tokens, a budget without room (unless such
@@ -101,11 +120,10 @@ pub fn replay(
     model: &Model,
     traces: &[Trace],
     labels: &[LabelToken],
-    settings: &Settings,
-    answer_tokens: usize,
-    percents: &[u8],
+    ask: Ask<'_>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Replay> {
+    let settings = ask.settings;
     let set = LabelSet::of(labels);
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
     let policies: Vec<NamedPolicy> = policies.into_iter().filter(|policy| policy.policy.evicts()).collect();
@@ -132,7 +150,8 @@ pub fn replay(
     progress(Progress::Planned(recordings.len()));
     let next = AtomicUsize::new(0);
     let done = Mutex::new(BTreeMap::new());
-    let worker = Worker { model, set: &set, policies: &policies, budgets: &budgets, settings, answer_tokens, percents };
+    let identity = model.provenance()?;
+    let worker = Worker { model, identity: &identity, set: &set, policies: &policies, budgets: &budgets, ask };
     let results = side_by_side(&model.decoder, recordings.len(), || -> Result<()> {
         while let Some((at, recording)) = take(&next, &recordings) {
             let one = worker.run(recording)?;
@@ -143,9 +162,10 @@ pub fn replay(
         Ok(())
     });
     results.into_iter().collect::<Result<Vec<()>>>()?;
-    for (_, (rows, curves)) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-        out.rows.extend(rows);
-        out.curves.extend(curves);
+    for (_, one) in done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        out.rows.extend(one.rows);
+        out.curves.extend(one.curves);
+        out.n_reused += one.n_reused;
     }
     Ok(out)
 }
@@ -191,30 +211,90 @@ fn lengths(recording: &Recording<'_>) -> Lengths {
 /// What all traces are replayed with.
 struct Worker<'a> {
     model: &'a Model,
+    identity: &'a Value,
     set: &'a LabelSet,
     policies: &'a [NamedPolicy],
     budgets: &'a [Budget],
-    settings: &'a Settings,
-    answer_tokens: usize,
-    percents: &'a [u8],
+    ask: Ask<'a>,
+}
+
+/// What came of one trace.
+#[derive(Default)]
+struct OfTrace {
+    rows: Vec<EvictionReplay>,
+    curves: Vec<EvictionCurve>,
+    n_reused: usize,
 }
 
 impl Worker<'_> {
-    /// The rows of one trace.
-    fn run(&self, recording: &Recording<'_>) -> Result<(Vec<EvictionReplay>, Vec<EvictionCurve>)> {
-        let answers = Answers::new(self.model, recording, self.answer_tokens)?;
-        let full = answers.full()?;
+    /// The rows of one trace, in order of policies and budgets; those that are kept already are not made again.
+    fn run(&self, recording: &Recording<'_>) -> Result<OfTrace> {
         let labels = self.set.of_problem(&recording.trace.trace_id, recording.fed())?;
-        let mut rows = Vec::new();
-        for fed in feed::feed(self, recording, labels.as_ref())? {
-            let (own, clean) = match &fed.cache {
-                Some(cache) => (Some(answers.own(cache)?), answers.clean(cache)?),
-                None => (None, None),
-            };
-            rows.push(row(recording, &fed, &full, clean, own)?);
+        let about = self.about(recording, labels.as_ref());
+        let cell = |policy: &NamedPolicy, budget: Budget| {
+            json!([about, policy.name, policy.policy.to_string(), budget.to_string()])
+        };
+        let curve = |score: &str| json!([about, score, self.ask.percents]);
+        let grid: Vec<(&NamedPolicy, Budget)> =
+            self.policies.iter().flat_map(|policy| self.budgets.iter().map(move |budget| (policy, *budget))).collect();
+        let mut rows: Vec<Option<EvictionReplay>> = grid
+            .iter()
+            .map(|(policy, budget)| self.ask.cells?.find::<EvictionReplay>(&cell(policy, *budget))?.pop())
+            .collect();
+        let scores = curves::of_scores(self);
+        let mut curves: Vec<Option<Vec<EvictionCurve>>> =
+            scores.iter().map(|(name, _)| self.ask.cells?.find(&curve(name))).collect();
+        let n_reused = rows.iter().flatten().count() + curves.iter().flatten().map(Vec::len).sum::<usize>();
+        if rows.iter().any(Option::is_none) || curves.iter().any(Option::is_none) {
+            let answers = Answers::new(self.model, recording, self.ask.answer_tokens)?;
+            let full = answers.full()?;
+            let wanted: Vec<_> = grid.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(one, _)| *one).collect();
+            feed::feed(self, recording, labels.as_ref(), &wanted, |fed| {
+                let (own, clean) = match &fed.cache {
+                    Some(cache) => (Some(answers.own(cache)?), answers.clean(cache)?),
+                    None => (None, None),
+                };
+                let made = row(recording, &fed, &full, clean, own)?;
+                self.keep(&cell(fed.policy, fed.budget), std::slice::from_ref(&made))?;
+                let place = grid.iter().position(|(p, budget)| p.name == fed.policy.name && *budget == fed.budget);
+                if let Some(place) = place {
+                    rows[place] = Some(made);
+                }
+                Ok(())
+            })?;
+            for ((name, policy), slot) in scores.iter().zip(&mut curves).filter(|(_, slot)| slot.is_none()) {
+                let made = curves::curves(self, recording, &answers, labels.as_ref(), (name, policy))?;
+                self.keep(&curve(name), &made)?;
+                *slot = Some(made);
+            }
         }
-        let curves = curves::curves(self, recording, &answers, labels.as_ref())?;
-        Ok((rows, curves))
+        let curves = curves.into_iter().flatten().flatten().collect();
+        Ok(OfTrace { rows: rows.into_iter().flatten().collect(), curves, n_reused })
+    }
+
+    fn keep<R: Record>(&self, of: &Value, rows: &[R]) -> Result<()> {
+        self.ask.cells.map_or(Ok(()), |cells| cells.keep(of, rows))
+    }
+
+    /// What determines every row of a trace besides policy and budget.
+    fn about(&self, recording: &Recording<'_>, labels: Option<&Labels>) -> Value {
+        let (trace, settings) = (recording.trace, self.ask.settings);
+        json!({
+            "table": format!("{} {}", EvictionReplay::TABLE.id(), env!("CARGO_PKG_VERSION")),
+            "model": self.identity,
+            "trace": trace.trace_id,
+            "problem": [&trace.problem_id, &trace.dataset, &trace.problem],
+            "gold": trace.gold,
+            "tokens": recording.tokens,
+            "n_prompt": recording.n_prompt,
+            "n_tokens": trace.token_ids.len(),
+            "labels": labels.map(|labels| labels.to_vec()),
+            "important": recording.important,
+            "match": settings.matched.to_string(),
+            "seed": settings.seed,
+            "skip_infeasible": settings.skip_infeasible,
+            "answer_tokens": self.ask.answer_tokens,
+        })
     }
 }
 

@@ -356,7 +356,7 @@ pub(crate) mod tests {
             row("c", "window", "30", None, Some(false)),
             row("d", "window", "30", None, None),
         ];
-        let replay = super::super::Replay { rows, curves: Vec::new(), skipped: vec!["e: why".to_owned()] };
+        let replay = super::super::Replay { rows, skipped: vec!["e: why".to_owned()], ..Default::default() };
         let summary = ReplaySummary::of(&replay, &[]);
         let [group] = &summary.groups[..] else { panic!("one group") };
         assert_eq!((group.n, group.n_infeasible, group.n_answers, group.mass_end), (4, 1, 3, Some(0.75)));

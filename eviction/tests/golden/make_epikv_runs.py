@@ -12,7 +12,8 @@ import json
 import sys
 
 WANTED = ("none", "hs_variance", "hs_variance_b3", "hs_variance_detrend", "hs_variance_detrend_b3",
-          "hs_variance_detrend_w16", "kv_key", "h2o_default", "h2o_recent_quarter", "h2o_recent8_nosink")
+          "hs_variance_detrend_w16", "kv_key", "h2o_default", "h2o_recent_quarter", "h2o_recent8_nosink", "raas",
+          "lag_kv_default", "lag_kv_c32", "lag_kv_key_c32")
 
 
 def step(step):
@@ -27,6 +28,10 @@ def run(run):
     made["steps"] = [step(s) for s in run["steps"]]
     sums = [c for c in run["checkpoints"] if c.get("kind") == "cumulative_attention_after_step"]
     made["sums"] = [{name: c[name] for name in ("step", "positions", "values")} for c in sums]
+    if run["policy"] == "raas":
+        # The time stamps of the decode tokens before each eviction.
+        calls = {c["step"]: c["topk_calls"][0]["scores"] for c in run["checkpoints"]}
+        made["stamps"] = [[int(score) for score in calls.get(t, [])] for t in range(len(run["steps"]))]
     return made
 
 

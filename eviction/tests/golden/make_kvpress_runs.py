@@ -10,7 +10,8 @@ import gzip
 import json
 import sys
 
-WANTED = ("knorm", "keydiff", "tova", "streaming_llm", "rerotate_knorm", "rerotate_streaming")
+WANTED = ("knorm", "keydiff", "tova", "streaming_llm", "rerotate_knorm", "rerotate_streaming", "snapkv", "snapkv_w16_k7",
+          "lagkv_default", "lagkv_lag32")
 
 with gzip.open(sys.argv[1]) as file:
     cases = json.load(file)

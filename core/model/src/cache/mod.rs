@@ -231,6 +231,14 @@ impl RowCache {
         with_f32(&self.layers[layer].0, f)
     }
 
+    /// Lends the own values of a layer, `[H_kv, capacity, D]` by slot.
+    ///
+    /// # Errors
+    /// If they are not on the CPU.
+    pub fn values<R>(&self, layer: usize, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+        with_f32(&self.layers[layer].1, f)
+    }
+
     /// Bytes of the own storage, free slots and originals included; a shared prefix is counted by its owner.
     pub fn bytes(&self) -> usize {
         let stored: usize = self.layers.iter().map(|(k, v)| 4 * (k.elem_count() + v.elem_count())).sum();
