@@ -71,7 +71,7 @@ fn the_explicit_kernel_changes_no_row_and_is_named() {
 }
 
 #[test]
-#[ignore = "needs SmolLM2 at EPIKV_SMOLLM2 and half an hour"]
+#[ignore = "needs SmolLM2 at EPIKV_SMOLLM2 and ten minutes"]
 fn five_traces_of_a_real_model_have_the_same_bytes() {
     let Some(model) = std::env::var_os("EPIKV_SMOLLM2") else {
         panic!("EPIKV_SMOLLM2: expected the path of the model")
