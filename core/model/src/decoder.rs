@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Tensor};
 use epikv_kernels::attention::AttentionShape;
+use rayon::prelude::*;
 
 use crate::attention::attention;
 use crate::batch::RowInput;
@@ -77,6 +78,7 @@ impl Decoder {
             Linear::new(&parts, device, format)
         };
         let blocks = (0..config.n_layers)
+            .into_par_iter()
             .map(|layer| {
                 let name = |part: &str| format!("model.layers.{layer}.{part}");
                 let optional = |part: &str| if config.qk_norm { vector(&name(part)).map(Some) } else { Ok(None) };
@@ -166,6 +168,15 @@ impl Decoder {
         let lengths: Vec<usize> = rows.iter().map(|r| r.tokens.len()).collect();
         let (cos, sin) = self.angles(rows)?;
         let mut taps = Taps::default();
+        let wanted: Vec<u32> = rows
+            .iter()
+            .zip(offsets(&lengths))
+            .flat_map(|(row, (first, n))| (first + n - row.n_logits()..first + n).map(|i| i as u32))
+            .collect();
+        // Where nothing is recorded the last layer goes on only with the tokens whose logits are wanted, the newest of each row:
+        // of the others it has written keys and values, and nothing reads their output.
+        let trims = plan.is_empty() && self.kernel == AttentionKernel::default() && self.device.is_cpu();
+        let n_wanted: Vec<usize> = rows.iter().map(RowInput::n_logits).collect();
 
         let ids: Vec<u32> = rows.iter().flat_map(|r| r.tokens.iter().copied()).collect();
         let mut x = self.embedding.index_select(&Tensor::new(ids.as_slice(), &self.device)?, 0)?; // [T, d]
@@ -179,10 +190,18 @@ impl Decoder {
                 taps.record(plan, point(layer), value, &lengths, caches)
             })?;
             write(layer, &k, &v, caches, &slots, &lengths)?;
+            let (mut q, mut n_queries) = (q, &lengths);
+            if trims && layer + 1 == self.blocks.len() {
+                if wanted.is_empty() {
+                    return Ok(StepOutput { logits: None, taps });
+                }
+                let wanted = Tensor::new(wanted.as_slice(), &self.device)?;
+                (q, x, n_queries) = (q.index_select(&wanted, 0)?, x.index_select(&wanted, 0)?, &n_wanted);
+            }
             let mut observe = plan.observe(layer);
             let is_asked = observe.any();
             observe.column_sum |= self.kernel == AttentionKernel::Explicit && kernels_apply(&q);
-            let (mixed, seen) = attention(&q, &lengths, caches, layer, self.attention_shape(), &observe)?;
+            let (mixed, seen) = attention(&q, n_queries, caches, layer, self.attention_shape(), &observe)?;
             if is_asked {
                 taps.observed(layer, seen);
             }
@@ -191,11 +210,6 @@ impl Decoder {
             x = (x + block.down.forward(&gated(&block.gate_up.forward(&normed)?)?)?)?;
             taps.record(plan, TapPoint::ResidPost(layer), &x, &lengths, caches)?;
         }
-        let wanted: Vec<u32> = rows
-            .iter()
-            .zip(offsets(&lengths))
-            .flat_map(|(row, (first, n))| (first + n - row.n_logits()..first + n).map(|i| i as u32))
-            .collect();
         let tapped = plan.points().any(|(p, _)| p == TapPoint::FinalNorm);
         if tapped || plan.needs_logits() {
             let normed = rms_norm(&x, &self.final_norm, self.config.rms_norm_eps)?;
@@ -207,7 +221,7 @@ impl Decoder {
         if wanted.is_empty() {
             return Ok(StepOutput { logits: None, taps });
         }
-        let last = x.index_select(&Tensor::new(wanted, &self.device)?, 0)?;
+        let last = if trims { x } else { x.index_select(&Tensor::new(wanted, &self.device)?, 0)? };
         let logits = self.head.forward(&rms_norm(&last, &self.final_norm, self.config.rms_norm_eps)?)?;
         Ok(StepOutput { logits: Some(logits), taps })
     }

@@ -9,14 +9,14 @@ use crate::config::ModelConfig;
 use crate::error::{Error, Result, TensorProblem};
 
 /// A set of named tensors in Hugging Face naming and row order.
-pub trait TensorSource {
+pub trait TensorSource: Sync {
     /// The folder or file, for errors.
     fn place(&self) -> &Path;
 
     /// Names and shapes of everything that is there, in any order.
     fn shapes(&self) -> Vec<(String, Vec<usize>)>;
 
-    /// One tensor, f32 on the CPU, contiguous.
+    /// One tensor, f32 on the CPU, contiguous. Several threads may ask at once.
     fn load(&self, name: &str) -> Result<Tensor>;
 }
 

@@ -186,7 +186,8 @@ fn a_dropped_prefix_is_a_dense_run_on_the_suffix() {
         let (all, n_prefix) = (tokens(40), 23);
         let mut dense = decoder.cache(Scope::Global, Capacity::Growing).unwrap();
         let want = feed(&decoder, &mut dense, &all[n_prefix..]);
-        for (rotation, tolerance) in [(Rotation::Compacted, 0.0), (Rotation::Position, moved), (Rotation::Retained, 0.0)]
+        for (rotation, tolerance) in
+            [(Rotation::Compacted, 0.0), (Rotation::Position, moved), (Rotation::Retained, 0.0)]
         {
             let mut cache = decoder.cache(Scope::PerHead, Capacity::Growing).unwrap().with_rotation(rotation).unwrap();
             feed(&decoder, &mut cache, &all[..n_prefix]);
