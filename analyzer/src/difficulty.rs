@@ -16,6 +16,7 @@
 use epikv_stats::permutation::{max_t_p, permutation_p};
 use epikv_stats::resample::Draws as RandomDraws;
 use epikv_stats::spearman;
+use rayon::prelude::*;
 
 use crate::groups::{Contrast, Group};
 use crate::notes::p_text;
@@ -95,6 +96,7 @@ fn of_smoothing(
     };
     let observed = rho(&difficulty);
     let null: Vec<Vec<Option<f64>>> = (0..settings.surrogates as u64)
+        .into_par_iter()
         .map(|replicate| {
             let mut permuted = difficulty.clone();
             RandomDraws::new(settings.seed, replicate).shuffle(&mut permuted);
@@ -121,7 +123,7 @@ fn of_smoothing(
     let squares: Option<Vec<f64>> = null.iter().map(|rhos| square(rhos)).collect();
     let p = interaction.zip(squares).and_then(|(observed, null)| permutation_p(observed, &null));
     let mut rows = vec![row(Unit::Interaction, interaction, None, p, None)];
-    for (at, (unit, values)) in units.iter().enumerate() {
+    let of_unit = |(at, (unit, values)): (usize, &(Unit, Vec<f64>))| {
         let null: Option<Vec<f64>> = null.iter().map(|rhos| rhos[at]).collect();
         let p = observed[at].zip(null).and_then(|(observed, null)| permutation_p(observed, &null));
         let draws = resamples.draws(values.len(), |counts| {
@@ -130,8 +132,9 @@ fn of_smoothing(
             spearman(&x, &y)
         });
         let interval = observed[at].and_then(|rho| draws.interval(rho, settings.confidence));
-        rows.push(row(*unit, observed[at], interval, p, p_maxt.get(at).copied().flatten()));
-    }
+        row(*unit, observed[at], interval, p, p_maxt.get(at).copied().flatten())
+    };
+    rows.extend(units.par_iter().enumerate().map(of_unit).collect::<Vec<_>>());
     rows
 }
 
