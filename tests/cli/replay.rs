@@ -109,7 +109,8 @@ fn a_killed_replay_goes_on_where_it_was() {
         entry.is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".parquet"))
     };
     let kept = || {
-        std::fs::read_dir(place.path("killed/.cells")).map_or(0, |all| all.filter_map(|e| is_cell(e).then_some(())).count())
+        std::fs::read_dir(place.path("killed/.cells"))
+            .map_or(0, |all| all.filter_map(|e| is_cell(e).then_some(())).count())
     };
     while kept() < 4 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(2));

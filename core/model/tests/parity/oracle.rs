@@ -83,8 +83,11 @@ impl Slow<'_> {
                     let heads: Rows = row.chunks_exact(d).map(<[f64]>::to_vec).collect();
                     self.norm(&name(part), &heads).concat()
                 };
-                q.iter_mut().for_each(|row| *row = heads("self_attn.q_norm", row));
-                k.iter_mut().for_each(|row| *row = heads("self_attn.k_norm", row));
+                for (rows, part) in [(&mut q, "self_attn.q_norm"), (&mut k, "self_attn.k_norm")] {
+                    for row in rows {
+                        *row = heads(part, row);
+                    }
+                }
             }
             for (position, (q, k)) in q.iter_mut().zip(&mut k).enumerate() {
                 self.rotate(q, self.first + position);
@@ -186,7 +189,8 @@ fn a_dropped_prefix_is_a_dense_run_on_the_suffix() {
         let (all, n_prefix) = (tokens(40), 23);
         let mut dense = decoder.cache(Scope::Global, Capacity::Growing).unwrap();
         let want = feed(&decoder, &mut dense, &all[n_prefix..]);
-        for (rotation, tolerance) in [(Rotation::Compacted, 0.0), (Rotation::Position, moved), (Rotation::Retained, 0.0)]
+        for (rotation, tolerance) in
+            [(Rotation::Compacted, 0.0), (Rotation::Position, moved), (Rotation::Retained, 0.0)]
         {
             let mut cache = decoder.cache(Scope::PerHead, Capacity::Growing).unwrap().with_rotation(rotation).unwrap();
             feed(&decoder, &mut cache, &all[..n_prefix]);
