@@ -11,12 +11,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("grader", &[]),
     ("kernels", &[]),
+    ("figures", &[]),
     ("model", &["kernels"]),
     ("tasks", &["schemas", "grader", "model"]),
     ("signals", &["model", "stats"]),
     ("labeler", &["schemas", "stats", "grader", "tasks", "model"]),
-    ("analyzer", &["schemas", "stats", "tasks", "model", "signals"]),
-    ("eviction", &["schemas", "stats", "grader", "tasks", "model", "signals"]),
+    ("analyzer", &["schemas", "stats", "figures", "tasks", "model", "signals"]),
+    ("eviction", &["schemas", "stats", "figures", "grader", "tasks", "model", "signals"]),
     ("notebooks-export", &["schemas", "stats"]),
 ];
 

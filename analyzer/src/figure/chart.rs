@@ -69,14 +69,3 @@ impl Chart {
         Ok(ENDINGS.iter().map(|ending| format!("{}.{ending}", self.name())).zip(all).collect())
     }
 }
-
-/// A field of a CSV.
-pub(super) fn quoted(text: &str) -> String {
-    let plain = !text.contains(['"', ',', '\n', '\r']);
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
-}
-
-/// A number of a CSV; nothing where it is undefined.
-pub(super) fn number(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}

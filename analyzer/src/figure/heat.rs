@@ -1,9 +1,10 @@
 //! Coloured cells: rows against columns, on a scale of two colours that meet in white at a middle value.
 
-use super::chart::{number, quoted};
-use super::drawing::{Anchor, Drawing, Escaped, Length};
-use super::look::{GREY, INK, LABEL, SMALL};
-use super::svg::{GAP, LETTER, RIGHT, TOP, WIDTH, document, shortened, write_caption};
+use epikv_figures::{
+    Anchor, Drawing, Escaped, GREY, INK, LABEL, LETTER, Length, SMALL, WIDTH, document, number, quoted, shortened,
+};
+
+use super::svg::{GAP, RIGHT, TOP, write_caption};
 
 /// Ends of the scale: orange below the middle, blue above, which people who see few colours tell apart.
 const LOW: [f64; 3] = [213.0, 94.0, 0.0];

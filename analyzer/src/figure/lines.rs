@@ -1,11 +1,11 @@
 //! Lines over layers: panels side by side, each line with a ribbon, whiskers or neither, the zero line and shaded bands.
 
+use epikv_figures::{Anchor, Drawing, Escaped, INK, LABEL, Length, WIDTH, document, number, quoted, shortened};
+
 use super::axis::RhoAxis;
-use super::chart::{number, quoted};
-use super::drawing::{Anchor, Drawing, Escaped, Length};
-use super::look::{INK, LABEL, LINE_LOOKS, LineLook};
+use super::look::{LINE_LOOKS, LineLook};
 use super::panel::{Axes, Frame, PLOT, draw_axes, draw_edges};
-use super::svg::{AXIS, GAP, HEADING, LEFT, LEGEND_LINE, RIGHT, TICKS, TOP, WIDTH, document, shortened, write_caption};
+use super::svg::{AXIS, GAP, HEADING, LEFT, LEGEND_LINE, RIGHT, TICKS, TOP, write_caption};
 use crate::bands::Band;
 
 /// Entries of a line of the legend.

@@ -2,13 +2,6 @@
 
 use super::plot::SeriesKind;
 
-/// Small text and labels. Lengths of a figure are points, so text in print has these sizes.
-pub(super) const SMALL: f64 = 7.0;
-pub(super) const LABEL: f64 = 8.0;
-
-pub(super) const INK: &str = "#1a1a1a";
-pub(super) const GREY: &str = "#595959";
-
 /// Colours of Okabe and Ito, told apart by people who see few; line style and marker tell the lines apart as well.
 pub(super) struct Look {
     pub(super) colour: &'static str,

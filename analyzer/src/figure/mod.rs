@@ -7,7 +7,6 @@
 mod axis;
 mod chart;
 mod choose;
-mod drawing;
 mod gallery;
 mod heat;
 mod lines;

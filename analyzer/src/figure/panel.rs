@@ -1,10 +1,10 @@
 //! One panel: bands, axes, the zero line, ribbons and lines.
 
+use epikv_figures::{Anchor, Drawing, Escaped, GREY, INK, LABEL, Length, SMALL, shortened};
+
 use super::axis::{RhoAxis, layer_ticks};
-use super::drawing::{Anchor, Drawing, Escaped, Length};
-use super::look::{GREY, INK, LABEL, SMALL, look};
+use super::look::look;
 use super::plot::{Panel, Plot, Point, Series};
-use super::svg::shortened;
 use crate::bands::Band;
 
 /// Height of the axes.

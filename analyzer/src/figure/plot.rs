@@ -1,6 +1,7 @@
 //! What a figure shows, as data, and as CSV in full.
 
-use super::chart::{number, quoted};
+use epikv_figures::{number, quoted};
+
 use crate::bands::Band;
 
 /// What a line of a panel is.

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use epikv_figures::FONT;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb::Database};
 
-use super::svg::FONT;
 use crate::error::{Error, Result};
 
 /// Dots of an inch, of which a figure has 72 points.

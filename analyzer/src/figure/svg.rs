@@ -1,16 +1,12 @@
 //! The figure as SVG. Lengths are points, so that its text has the stated size in print: 7 pt or more.
 
+use epikv_figures::{Anchor, Drawing, INK, LABEL, WIDTH, document, shortened};
+
 use super::axis::RhoAxis;
-use super::drawing::{Anchor, Drawing, Escaped};
-use super::look::{INK, LABEL, SMALL, look};
+use super::look::look;
 use super::panel::{Frame, PLOT, draw_panel};
 use super::plot::{Panel, Plot, SeriesKind};
 
-/// The font that the PNG is drawn with; a browser takes the next one where it is not installed.
-pub(super) const FONT: &str = "Noto Sans";
-
-/// A double-column figure, 6.75 inches.
-pub(super) const WIDTH: f64 = 486.0;
 pub(super) const LEFT: f64 = 42.0;
 pub(super) const RIGHT: f64 = 8.0;
 pub(super) const GAP: f64 = 16.0;
@@ -21,10 +17,6 @@ pub(super) const TICKS: f64 = 16.0;
 /// Label of the axis of layers, below the last row.
 pub(super) const AXIS: f64 = 12.0;
 pub(super) const LEGEND_LINE: f64 = 13.0;
-pub(super) const CAPTION_LINE: f64 = 9.6;
-
-/// Mean width of a letter over the font size; a little more than it is, so that nothing overlaps.
-pub(super) const LETTER: f64 = 0.52;
 
 /// Entries of a line of the legend.
 const LEGEND_COLUMNS: usize = 2;
@@ -52,25 +44,9 @@ pub fn svg(plot: &Plot) -> String {
     document(&format!("Spearman's rho of {} over layers", plot.signal), bottom + 6.0, &drawing)
 }
 
-/// The whole file of a drawing of a given height.
-pub(super) fn document(title: &str, height: f64, drawing: &Drawing) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}pt\" height=\"{height:.2}pt\" \
-         viewBox=\"0 0 {WIDTH} {height:.2}\" role=\"img\" font-family=\"{FONT}, Helvetica, Arial, sans-serif\">\n\
-         <title>{}</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{height:.2}\" fill=\"#ffffff\"/>\n{}</svg>\n",
-        Escaped(title),
-        drawing.body
-    )
-}
-
 /// The sentences below a figure; returns the lower edge.
-pub(super) fn write_caption(drawing: &mut Drawing, caption: &[String], mut bottom: f64) -> f64 {
-    for line in wrapped(&caption.join(" "), ((WIDTH - LEFT - RIGHT) / (SMALL * LETTER)) as usize) {
-        bottom += CAPTION_LINE;
-        drawing.text((LEFT, bottom), SMALL, Anchor::Start, INK, &line);
-    }
-    bottom
+pub(super) fn write_caption(drawing: &mut Drawing, caption: &[String], bottom: f64) -> f64 {
+    epikv_figures::write_caption(drawing, caption, LEFT, WIDTH - LEFT - RIGHT, bottom)
 }
 
 /// Everything that must lie inside the axis of rho.
@@ -113,30 +89,6 @@ fn legend(drawing: &mut Drawing, plot: &Plot, top: f64) -> f64 {
     y + 4.0
 }
 
-/// A name that fits beside others.
-pub(super) fn shortened(name: &str) -> String {
-    const SHOWN: usize = 36;
-    match name.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", &name[..end]),
-        None => name.to_owned(),
-    }
-}
-
-/// Breaks a text at spaces into lines of at most `most` letters; a longer word has a line of its own.
-pub(super) fn wrapped(text: &str, most: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::plot::tests::plot;
@@ -168,12 +120,5 @@ mod tests {
     fn no_panels_no_panic() {
         let empty = Plot { panels: Vec::new(), n_layers: 0, ..plot() };
         assert!(svg(&empty).starts_with("<svg"));
-    }
-
-    #[test]
-    fn captions_break_at_spaces() {
-        assert_eq!(wrapped("one two  three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("muchtoolong a", 4), ["muchtoolong", "a"]);
-        assert!(wrapped("", 4).is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! Every figure of the report in full, one line a policy and budget, and one a comparison.
 
+use epikv_figures::quoted;
+
 use crate::group::Group;
 use crate::summary::Summary;
 
@@ -51,10 +53,4 @@ pub fn csv(summary: &Summary) -> String {
         text.push('\n');
     }
     text
-}
-
-/// A field that may hold anything.
-pub(super) fn quoted(text: &str) -> String {
-    let plain = !text.contains(['"', ',', '\n', '\r']);
-    if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }

@@ -1,16 +1,11 @@
 //! A figure as SVG. Lengths are points, so that its text has the stated size in print: 7 pt or more. Numbers have fixed
 //! digits, so that equal figures are equal bytes.
 
-use std::fmt::Write as _;
+use epikv_figures::{Anchor, Drawing, Escaped, GREY, INK, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
 
 use super::axis::Axis;
 use super::plot::{Line, LineKind, Panel, Plot, Point};
 
-/// The font that a PNG is drawn with; a browser takes the next one where it is not installed.
-const FONT: &str = "Noto Sans";
-
-/// A double-column figure, 6.75 inches.
-const WIDTH: f64 = 486.0;
 const LEFT: f64 = 34.0;
 /// Room of the legend.
 const LEGEND: f64 = 112.0;
@@ -19,16 +14,7 @@ const TOP: f64 = 10.0;
 const PLOT: f64 = 118.0;
 /// Ticks and label of the horizontal axis, and what lies between rows.
 const BELOW: f64 = 34.0;
-const CAPTION_LINE: f64 = 9.6;
 const LEGEND_LINE: f64 = 12.0;
-
-const SMALL: f64 = 7.0;
-const LABEL: f64 = 8.0;
-const INK: &str = "#1a1a1a";
-const GREY: &str = "#595959";
-
-/// Mean width of a letter over the font size; a little more than it is, so that nothing overlaps.
-const LETTER: f64 = 0.52;
 
 /// Colours of Okabe and Ito and a grey for what is compared with; dashes and markers tell the lines apart as well.
 const LOOKS: [(&str, &str, Marker); 7] = [
@@ -67,7 +53,7 @@ impl Frame {
 
 /// Draws a figure.
 pub fn svg(plot: &Plot) -> String {
-    let mut body = String::new();
+    let mut drawing = Drawing::default();
     let columns = plot.rows.iter().map(Vec::len).max().unwrap_or(1).max(1);
     let width = (WIDTH - LEFT - LEGEND - GAP * columns as f64) / columns as f64;
     let of_points = |panel: &Panel, of: fn(&Point) -> f64| -> Vec<f64> {
@@ -82,27 +68,17 @@ pub fn svg(plot: &Plot) -> String {
             let below = plot.rows.iter().filter_map(|row| row.get(at));
             let x = Axis::over(below.flat_map(|panel| of_points(panel, |p| p.x)));
             let frame = Frame { left: LEFT + at as f64 * (width + GAP), top, width, x, y };
-            draw_axes(&mut body, &frame, panel, (at == 0).then_some(plot.y_label.as_str()));
-            panel.lines.iter().for_each(|line| draw_line(&mut body, &frame, line));
+            draw_axes(&mut drawing, &frame, panel, (at == 0).then_some(plot.y_label.as_str()));
+            panel.lines.iter().for_each(|line| draw_line(&mut drawing, &frame, line));
         }
         let lines = legend(row);
         for (i, line) in lines.iter().enumerate() {
-            draw_key(&mut body, (WIDTH - LEGEND + 2.0, top + 6.0 + i as f64 * LEGEND_LINE), line);
+            draw_key(&mut drawing, (WIDTH - LEGEND + 2.0, top + 6.0 + i as f64 * LEGEND_LINE), line);
         }
         top += BELOW + PLOT.max(lines.len() as f64 * LEGEND_LINE);
     }
-    let mut bottom = top - 2.0;
-    for line in wrapped(&plot.caption.join(" "), ((WIDTH - LEFT) / (SMALL * LETTER)) as usize) {
-        bottom += CAPTION_LINE;
-        text(&mut body, (LEFT, bottom), SMALL, "start", INK, &line);
-    }
-    let height = bottom + 6.0;
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}pt\" height=\"{height:.2}pt\" \
-         viewBox=\"0 0 {WIDTH} {height:.2}\" role=\"img\" font-family=\"{FONT}, Helvetica, Arial, sans-serif\">\n\
-         <title>{}</title>\n<rect width=\"{WIDTH}\" height=\"{height:.2}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
-        escaped(&plot.title),
-    )
+    let bottom = write_caption(&mut drawing, &plot.caption, LEFT, WIDTH - LEFT, top - 2.0);
+    document(&plot.title, bottom + 6.0, &drawing)
 }
 
 /// The lines that occur in a row, each once.
@@ -116,148 +92,115 @@ fn legend(row: &[Panel]) -> Vec<&Line> {
     lines
 }
 
-fn draw_axes(body: &mut String, frame: &Frame, panel: &Panel, y_label: Option<&str>) {
+fn draw_axes(drawing: &mut Drawing, frame: &Frame, panel: &Panel, y_label: Option<&str>) {
     let (left, bottom) = frame.at(0.0, 0.0);
     for (value, label) in frame.y.ticks() {
         let (_, y) = frame.at(0.0, value);
-        push(
-            body,
-            format_args!(
-                "<line x1=\"{left:.2}\" y1=\"{y:.2}\" x2=\"{:.2}\" y2=\"{y:.2}\" stroke=\"#d9d9d9\" stroke-width=\"0.5\"/>",
-                left + frame.width
-            ),
-        );
+        drawing.line((left, y), (left + frame.width, y), "stroke=\"#d9d9d9\" stroke-width=\"0.5\"");
         if y_label.is_some() {
-            text(body, (left - 4.0, y + 2.5), SMALL, "end", INK, &label);
+            drawing.text((left - 4.0, y + 2.5), SMALL, Anchor::End, INK, &label);
         }
     }
     for (value, label) in frame.x.ticks() {
         let (x, _) = frame.at(value, 0.0);
-        push(
-            body,
-            format_args!(
-                "<line x1=\"{x:.2}\" y1=\"{bottom:.2}\" x2=\"{x:.2}\" y2=\"{:.2}\" stroke=\"{INK}\" stroke-width=\"0.6\"/>",
-                bottom + 3.0
-            ),
-        );
+        drawing.line((x, bottom), (x, bottom + 3.0), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
         // Neighbouring labels may need more room than their ticks: then every other stays.
         let step = frame.width / (frame.x.ticks().len().max(2) - 1) as f64;
         let crowded = label.chars().count() as f64 * SMALL * LETTER + 3.0 > step;
         if !crowded || ((value / frame.x.hi * (frame.x.ticks().len() - 1) as f64).round() as usize).is_multiple_of(2) {
-            text(body, (x, bottom + 11.0), SMALL, "middle", INK, &label);
+            drawing.text((x, bottom + 11.0), SMALL, Anchor::Middle, INK, &label);
         }
     }
-    push(
-        body,
-        format_args!(
-            "<rect x=\"{left:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{PLOT}\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"0.6\"/>",
-            frame.top, frame.width
-        ),
-    );
-    text(body, (left + frame.width / 2.0, bottom + 21.0), LABEL, "middle", INK, &panel.x_label);
+    drawing.push(format_args!(
+        "<rect x=\"{left:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{PLOT}\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"0.6\"/>",
+        frame.top, frame.width
+    ));
+    drawing.text((left + frame.width / 2.0, bottom + 21.0), LABEL, Anchor::Middle, INK, &panel.x_label);
     if let Some(label) = y_label {
         let (x, y) = (9.0, frame.top + PLOT / 2.0);
-        push(
-            body,
-            format_args!(
-                "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{LABEL}\" text-anchor=\"middle\" fill=\"{INK}\" \
+        drawing.push(format_args!(
+            "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{LABEL}\" text-anchor=\"middle\" fill=\"{INK}\" \
              transform=\"rotate(-90 {x:.2} {y:.2})\">{}</text>",
-                escaped(label)
-            ),
-        );
+            Escaped(label)
+        ));
     }
 }
 
-fn draw_line(body: &mut String, frame: &Frame, line: &Line) {
+fn draw_line(drawing: &mut Drawing, frame: &Frame, line: &Line) {
     let (colour, dash, marker) = LOOKS[line.look % LOOKS.len()];
     let stroke = format!("stroke=\"{colour}\" stroke-width=\"1.3\" stroke-dasharray=\"{dash}\"");
     if line.kind == LineKind::Level {
         for point in &line.points {
             let ends = [Point { x: 0.0, ..*point }, Point { x: frame.x.hi, ..*point }];
-            ribbon(body, frame, &ends, colour);
-            polyline(body, frame, &ends, &stroke);
+            ribbon(drawing, frame, &ends, colour);
+            polyline(drawing, frame, &ends, &stroke);
         }
         return;
     }
     if line.kind == LineKind::Curve {
-        polyline(body, frame, &line.points, &stroke);
+        polyline(drawing, frame, &line.points, &stroke);
         return;
     }
     let joined = line.kind == LineKind::Series && line.points.len() > 1;
     if joined {
-        polyline(body, frame, &line.points, &stroke);
+        polyline(drawing, frame, &line.points, &stroke);
     }
     // A ribbon that turns back would cover itself: time may fall as the budget rises.
     if joined && line.points.is_sorted_by(|a, b| a.x < b.x) {
-        ribbon(body, frame, &line.points, colour);
+        ribbon(drawing, frame, &line.points, colour);
     } else {
         for point in &line.points {
             if let Some((lo, hi)) = point.interval {
                 let (from, to) = (frame.at(point.x, lo), frame.at(point.x, hi));
-                push(
-                    body,
-                    format_args!(
-                        "<line class=\"interval\" x1=\"{:.2}\" y1=\"{:.2}\" x2=\"{:.2}\" y2=\"{:.2}\" stroke=\"{colour}\" \
+                drawing.push(format_args!(
+                    "<line class=\"interval\" x1=\"{:.2}\" y1=\"{:.2}\" x2=\"{:.2}\" y2=\"{:.2}\" stroke=\"{colour}\" \
                      stroke-width=\"1\" stroke-opacity=\"0.5\"/>",
-                        from.0, from.1, to.0, to.1
-                    ),
-                );
+                    from.0, from.1, to.0, to.1
+                ));
             }
         }
     }
-    line.points.iter().for_each(|point| draw_marker(body, frame.at(point.x, point.y), colour, marker));
+    line.points.iter().for_each(|point| draw_marker(drawing, frame.at(point.x, point.y), colour, marker));
 }
 
-fn polyline(body: &mut String, frame: &Frame, points: &[Point], stroke: &str) {
+fn polyline(drawing: &mut Drawing, frame: &Frame, points: &[Point], stroke: &str) {
     let points: Vec<(f64, f64)> = points.iter().map(|point| frame.at(point.x, point.y)).collect();
-    push(body, format_args!("<polyline class=\"line\" points=\"{}\" fill=\"none\" {stroke}/>", joined(&points)));
+    drawing.polyline("line", &points, stroke);
 }
 
 /// The intervals of points along a line; a point without one ends it.
-fn ribbon(body: &mut String, frame: &Frame, points: &[Point], colour: &str) {
+fn ribbon(drawing: &mut Drawing, frame: &Frame, points: &[Point], colour: &str) {
     for part in points.split(|point| point.interval.is_none()).filter(|part| part.len() > 1) {
         let bounds = |of: fn((f64, f64)) -> f64| part.iter().filter_map(move |p| Some((p.x, of(p.interval?))));
         let outline = bounds(|i| i.0).chain(bounds(|i| i.1).collect::<Vec<_>>().into_iter().rev());
         let outline: Vec<(f64, f64)> = outline.map(|(x, y)| frame.at(x, y)).collect();
-        push(
-            body,
-            format_args!(
-                "<polygon class=\"ribbon\" points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.12\"/>",
-                joined(&outline)
-            ),
-        );
+        drawing.polygon("ribbon", &outline, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
     }
 }
 
-fn draw_marker(body: &mut String, (x, y): (f64, f64), colour: &str, marker: Marker) {
-    let shape = |corners: &[(f64, f64)]| {
-        let corners: Vec<(f64, f64)> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
-        format!("<polygon class=\"point\" points=\"{}\" fill=\"{colour}\"/>", joined(&corners))
+fn draw_marker(drawing: &mut Drawing, (x, y): (f64, f64), colour: &str, marker: Marker) {
+    let corners: &[(f64, f64)] = match marker {
+        Marker::Circle => {
+            return drawing
+                .push(format_args!("<circle class=\"point\" cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"2\" fill=\"{colour}\"/>"));
+        }
+        Marker::Square => &[(-1.8, -1.8), (1.8, -1.8), (1.8, 1.8), (-1.8, 1.8)],
+        Marker::Triangle => &[(0.0, -2.4), (2.3, 1.8), (-2.3, 1.8)],
+        Marker::Diamond => &[(0.0, -2.6), (2.2, 0.0), (0.0, 2.6), (-2.2, 0.0)],
     };
-    let element = match marker {
-        Marker::Circle => format!("<circle class=\"point\" cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"2\" fill=\"{colour}\"/>"),
-        Marker::Square => shape(&[(-1.8, -1.8), (1.8, -1.8), (1.8, 1.8), (-1.8, 1.8)]),
-        Marker::Triangle => shape(&[(0.0, -2.4), (2.3, 1.8), (-2.3, 1.8)]),
-        Marker::Diamond => shape(&[(0.0, -2.6), (2.2, 0.0), (0.0, 2.6), (-2.2, 0.0)]),
-    };
-    push(body, format_args!("{element}"));
+    let corners: Vec<(f64, f64)> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+    drawing.polygon("point", &corners, &format!("fill=\"{colour}\""));
 }
 
 /// A line of the legend.
-fn draw_key(body: &mut String, (x, y): (f64, f64), line: &Line) {
+fn draw_key(drawing: &mut Drawing, (x, y): (f64, f64), line: &Line) {
     let (colour, dash, marker) = LOOKS[line.look % LOOKS.len()];
     if line.kind != LineKind::Marks {
-        push(
-            body,
-            format_args!(
-                "<line x1=\"{x:.2}\" y1=\"{y:.2}\" x2=\"{:.2}\" y2=\"{y:.2}\" stroke=\"{colour}\" stroke-width=\"1.3\" \
-             stroke-dasharray=\"{dash}\"/>",
-                x + 16.0
-            ),
-        );
+        let style = format!("stroke=\"{colour}\" stroke-width=\"1.3\" stroke-dasharray=\"{dash}\"");
+        drawing.line((x, y), (x + 16.0, y), &style);
     }
     if line.kind != LineKind::Curve {
-        draw_marker(body, (x + 8.0, y), colour, marker);
+        draw_marker(drawing, (x + 8.0, y), colour, marker);
     }
     // A composition may be long; its end says what was changed.
     let most = ((LEGEND - 24.0) / (SMALL * LETTER)) as usize;
@@ -267,57 +210,7 @@ fn draw_key(body: &mut String, (x, y): (f64, f64), line: &Line) {
     } else {
         line.name.clone()
     };
-    text(body, (x + 20.0, y + 2.5), SMALL, "start", INK, &name);
-}
-
-fn push(body: &mut String, element: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = body.write_fmt(element);
-    body.push('\n');
-}
-
-fn text(body: &mut String, at: (f64, f64), size: f64, anchor: &str, colour: &str, text: &str) {
-    push(
-        body,
-        format_args!(
-            "<text x=\"{:.2}\" y=\"{:.2}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{}</text>",
-            at.0,
-            at.1,
-            escaped(text)
-        ),
-    );
-}
-
-fn joined(points: &[(f64, f64)]) -> String {
-    points.iter().map(|(x, y)| format!("{x:.2},{y:.2}")).collect::<Vec<_>>().join(" ")
-}
-
-/// Text as it may stand in an element; control characters, which XML does not have, become spaces.
-fn escaped(text: &str) -> String {
-    let one = |letter: char| match letter {
-        '&' => "&amp;".to_owned(),
-        '<' => "&lt;".to_owned(),
-        '>' => "&gt;".to_owned(),
-        '"' => "&quot;".to_owned(),
-        letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => " ".to_owned(),
-        letter => letter.to_string(),
-    };
-    text.chars().map(one).collect()
-}
-
-/// Breaks a text at spaces into lines of at most `most` letters; a longer word has a line of its own.
-fn wrapped(text: &str, most: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+    drawing.text((x + 20.0, y + 2.5), SMALL, Anchor::Start, INK, &name);
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use epikv_figures::quoted;
+
 use crate::group::Group;
 use crate::summary::Summary;
 
@@ -110,13 +112,13 @@ impl Plot {
 
     /// The plotted numbers as CSV.
     pub fn csv(&self) -> String {
-        let mut text = format!("panel,x_label,line,x,{},lo,hi\n", super::csv::quoted(&self.y_label));
+        let mut text = format!("panel,x_label,line,x,{},lo,hi\n", quoted(&self.y_label));
         for (at, panel) in self.rows.iter().flatten().enumerate() {
             for line in &panel.lines {
                 for point in &line.points {
                     let end = |end: Option<f64>| end.map_or(String::new(), |end| end.to_string());
                     let (lo, hi) = (end(point.interval.map(|i| i.0)), end(point.interval.map(|i| i.1)));
-                    let (label, name) = (super::csv::quoted(&panel.x_label), super::csv::quoted(&line.name));
+                    let (label, name) = (quoted(&panel.x_label), quoted(&line.name));
                     let place = [at.to_string(), label, name, point.x.to_string(), point.y.to_string(), lo, hi];
                     text += &(place.join(",") + "\n");
                 }

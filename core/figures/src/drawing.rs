@@ -3,7 +3,8 @@
 use std::fmt::{self, Write as _};
 
 /// Text as it may stand in an element or attribute; control characters, which XML does not have, become spaces.
-pub(super) struct Escaped<'t>(pub(super) &'t str);
+#[derive(Debug, Clone, Copy)]
+pub struct Escaped<'t>(pub &'t str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +24,8 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// A length with two digits, and no minus before zero.
-pub(super) struct Length(pub(super) f64);
+#[derive(Debug, Clone, Copy)]
+pub struct Length(pub f64);
 
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,9 +36,12 @@ impl fmt::Display for Length {
 
 /// Where a text is anchored.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Anchor {
+pub enum Anchor {
+    /// At its start.
     Start,
+    /// At its middle.
     Middle,
+    /// At its end.
     End,
 }
 
@@ -52,18 +57,21 @@ impl Anchor {
 
 /// A body that grows.
 #[derive(Debug, Default)]
-pub(super) struct Drawing {
-    pub(super) body: String,
+pub struct Drawing {
+    /// The elements so far, one a line.
+    pub body: String,
 }
 
 impl Drawing {
-    pub(super) fn push(&mut self, element: fmt::Arguments<'_>) {
+    /// Adds an element as it is.
+    pub fn push(&mut self, element: fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
     }
 
-    pub(super) fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, colour: &str, text: &str) {
+    /// Adds a text.
+    pub fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, colour: &str, text: &str) {
         self.push(format_args!(
             "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" text-anchor=\"{}\" fill=\"{colour}\">{}</text>",
             Length(at.0),
@@ -73,7 +81,8 @@ impl Drawing {
         ));
     }
 
-    pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), style: &str) {
+    /// Adds a straight line.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), style: &str) {
         self.push(format_args!(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" {style}/>",
             Length(from.0),
@@ -84,11 +93,12 @@ impl Drawing {
     }
 
     /// A line through points, `class` naming what it is.
-    pub(super) fn polyline(&mut self, class: &str, points: &[(f64, f64)], style: &str) {
+    pub fn polyline(&mut self, class: &str, points: &[(f64, f64)], style: &str) {
         self.push(format_args!("<polyline class=\"{class}\" points=\"{}\" fill=\"none\" {style}/>", joined(points)));
     }
 
-    pub(super) fn polygon(&mut self, class: &str, points: &[(f64, f64)], style: &str) {
+    /// A filled shape with corners, `class` naming what it is.
+    pub fn polygon(&mut self, class: &str, points: &[(f64, f64)], style: &str) {
         self.push(format_args!("<polygon class=\"{class}\" points=\"{}\" {style}/>", joined(points)));
     }
 }
