@@ -3,6 +3,7 @@
 mod decisions;
 mod files;
 mod labels;
+mod stored;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -33,6 +34,9 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = RunFolder::open(&args.out, &names, args.model.fresh)?;
     let reference = args.reference.as_deref().map(Reference::read).transpose()?;
+    if !args.recorded.is_empty() {
+        return stored::run(args, &plan, folder, reference.as_ref());
+    }
     let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
     label::check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
@@ -59,10 +63,24 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let predictable = epikv_analyzer::predictable::markdown(samples, n_layers, &plan.settings)?;
     let more = [epikv_analyzer::notes(&found, &plan.settings), predictable, decided.markdown(), published];
     let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let report =
-        files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &charts, &more, &notes);
-    let results =
-        files::Results { found: &found, decided: &decided, plot: plot.as_ref(), charts: &charts, report: &report };
+    let report = files::report(
+        args,
+        model.origin.id(),
+        &recorded,
+        &summary,
+        &plan.settings,
+        plot.is_some(),
+        &charts,
+        &more,
+        &notes,
+    );
+    let results = files::Results {
+        found: &found,
+        decided: Some(&decided),
+        plot: plot.as_ref(),
+        charts: &charts,
+        report: &report,
+    };
     files::write(folder, args, &plan, &model, &recorded, &results)?;
     print(args, &recorded, &summary, &plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })

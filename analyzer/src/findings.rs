@@ -1,9 +1,10 @@
 //! What a study found: a column against the labels, and all columns of a problem set.
 
 use epikv_signals::Smoother;
-use epikv_stats::partial::partial_spearman;
-use epikv_stats::spearman;
-use epikv_stats::stratified::{position_bins, stratified_rho};
+use epikv_stats::Midranks;
+use epikv_stats::partial::partial_rho_of_ranks;
+use epikv_stats::spearman::spearman_of_ranks;
+use epikv_stats::stratified::binned_rho;
 use epikv_stats::trend::lag1_autocorrelation;
 
 use crate::correlate::Correlation;
@@ -57,19 +58,21 @@ const STRATA: usize = 10;
 impl TraceShape {
     /// Of the labelled tokens of a trace, in order of positions.
     pub(crate) fn of(trace: &Labelled) -> Self {
-        let values: Vec<f64> = trace.signal().iter().map(|&v| f64::from(v)).collect();
-        let order: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
-        let label: Vec<f64> = trace.important().iter().map(|&one| f64::from(u8::from(one))).collect();
-        let is_long = values.len() >= MIN_PARTIAL;
-        let partial = if is_long { partial_spearman(&values, &label, &[&order]) } else { None };
-        let strata = position_bins(values.len(), STRATA);
+        let (signal, important) = (trace.signal(), trace.important());
+        let n = signal.len();
+        let wide: Vec<f64> = signal.iter().map(|&v| f64::from(v)).collect();
+        let (label, position) = (Midranks::of_labels(important), Midranks::ascending(n));
+        // The values are finite, so ranks exist.
+        let ranks = Midranks::from_f32(signal);
+        let ranks = ranks.as_ref();
+        let long = ranks.filter(|_| n >= MIN_PARTIAL);
         Self {
-            n: values.len(),
-            n_important: trace.important().iter().filter(|&&one| one).count(),
-            rho_position: spearman(&values, &order),
-            lag1: lag1_autocorrelation(&values),
-            rho_partial: partial.map(|p| p.r),
-            rho_stratified: if is_long { stratified_rho(&values, trace.important(), &strata) } else { None },
+            n,
+            n_important: important.iter().filter(|&&one| one).count(),
+            rho_position: ranks.and_then(|ranks| spearman_of_ranks(ranks, &position)),
+            lag1: lag1_autocorrelation(&wide),
+            rho_partial: long.and_then(|ranks| partial_rho_of_ranks(ranks, &label, &position)),
+            rho_stratified: long.and_then(|_| binned_rho(signal, important, STRATA)),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! where windows start ([`WindowFrom`]). Columns are independent of one another and run in parallel; no number depends on
 //! how.
 
+use std::collections::BTreeMap;
+
 use epikv_schemas::Trace;
 use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
@@ -95,12 +97,8 @@ enum Planned<'s> {
 /// # Errors
 /// If the window of the smoothers is empty.
 pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) -> Result<Vec<DatasetFindings>> {
-    let mut names: Vec<&str> = samples.iter().map(|sample| sample.dataset.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
     let resamples = Resamples::new(settings.seed, settings.replicates);
-    let of_dataset = |name: &str| {
-        let own: Vec<&Sample> = samples.iter().filter(|sample| sample.dataset == name).collect();
+    let of_dataset = |(name, own): (&str, Vec<&Sample>)| {
         let planned = plan(&own, &settings.smoothers);
         let findings = planned.par_iter().map(|column| {
             let finding = find(column, &own, settings, &resamples);
@@ -112,16 +110,21 @@ pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) 
         let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
         Ok(DatasetFindings { dataset: name.to_owned(), trace_ids, findings })
     };
-    names.into_iter().map(of_dataset).collect()
+    datasets(samples).into_iter().map(of_dataset).collect()
+}
+
+/// The samples of each problem set, in order of their names.
+pub(crate) fn datasets(samples: &[Sample]) -> BTreeMap<&str, Vec<&Sample>> {
+    let mut datasets: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        datasets.entry(&sample.dataset).or_default().push(sample);
+    }
+    datasets
 }
 
 /// Columns that [`study`] will compute, for a progress bar.
 pub fn n_columns(samples: &[Sample], settings: &Settings) -> usize {
-    let mut datasets: std::collections::BTreeMap<&str, Vec<&Sample>> = std::collections::BTreeMap::new();
-    for sample in samples {
-        datasets.entry(&sample.dataset).or_default().push(sample);
-    }
-    datasets.values().map(|own| plan(own, &settings.smoothers).len()).sum()
+    datasets(samples).values().map(|own| plan(own, &settings.smoothers).len()).sum()
 }
 
 /// The columns of a problem set. All its recordings have the same columns; random weights count where all traces have them.
@@ -144,7 +147,7 @@ fn plan<'s>(samples: &[&'s Sample], smoothers: &[Smoother]) -> Vec<Planned<'s>> 
 }
 
 /// What holds over a family: all layers and smoothings of a signal from one source, in one unit and scope.
-fn adjust(findings: &mut [Finding]) {
+pub(crate) fn adjust(findings: &mut [Finding]) {
     for family in findings.chunk_by_mut(|a, b| (a.source, a.signal) == (b.source, b.signal)) {
         let scopes: [fn(&mut Finding) -> Option<&mut Tested>; 4] = [
             |f| Some(&mut f.correlation.pooled.tested),
@@ -159,9 +162,7 @@ fn adjust(findings: &mut [Finding]) {
 }
 
 fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
-    let Settings { confidence, fisher, surrogates, .. } = *settings;
-    let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
-    let (source, signal, layer, smoother, traces, windows) = match column {
+    let (place, traces, windows) = match column {
         Planned::Recorded { source, columns, smoother } => {
             let of = |(sample, column): &(&Sample, &Column)| {
                 let values = smooth(&column.values, sample.recording.n_prompt, *smoother, settings)?;
@@ -172,24 +173,49 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
             let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) = paired.into_iter().unzip();
             let windows = windows.into_iter().collect::<Option<Vec<_>>>();
             let first = columns.first().map(|(_, column)| *column);
-            (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces, windows)
+            let (signal, layer) = (first.map_or("", |c| c.signal), first.and_then(|c| c.layer));
+            (Place { source: *source, signal, layer, smoother: *smoother }, traces, windows)
         }
         Planned::Baseline(baseline) => {
-            (Source::None, baseline.name(), None, Smoother::Raw, baseline.columns(samples), None)
+            let place = Place { source: Source::None, signal: baseline.name(), layer: None, smoother: Smoother::Raw };
+            (place, baseline.columns(samples), None)
         }
     };
-    let mut correlation = correlate(&traces, &intervals);
+    Ok(finding(place, &traces, windows.as_deref(), settings, resamples))
+}
+
+/// Which column of a study.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) source: Source,
+    pub(crate) signal: &'static str,
+    pub(crate) layer: Option<usize>,
+    pub(crate) smoother: Smoother,
+}
+
+/// Correlates one column: its tokens and, where there are such labels, its windows, both by trace.
+pub(crate) fn finding(
+    place: Place,
+    traces: &[Labelled],
+    windows: Option<&[Labelled]>,
+    settings: &Settings,
+    resamples: &Resamples,
+) -> Finding {
+    let Settings { confidence, fisher, surrogates, .. } = *settings;
+    let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
+    let Place { source, signal, layer, smoother } = place;
+    let mut correlation = correlate(traces, &intervals);
     if signal != BAND_SIGNAL {
         // Only the means over bands combine replicates.
         correlation.forget_draws();
     }
     let windows = windows.map(|windows| {
-        let mut correlation = correlate(&windows, &intervals);
+        let mut correlation = correlate(windows, &intervals);
         correlation.forget_draws();
         correlation
     });
     let shapes = traces.iter().map(TraceShape::of).collect();
-    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes })
+    Finding { source, signal, layer, smoother, correlation, windows, shapes }
 }
 
 /// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.

@@ -1,5 +1,7 @@
 //! The files of a run.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, Plot, pdf, png, svg};
 use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
@@ -39,7 +41,8 @@ const FILES: &[&str] = &[
 /// What was found.
 pub(super) struct Results<'r> {
     pub(super) found: &'r [DatasetFindings],
-    pub(super) decided: &'r AtBudget,
+    /// `None` where no score was replayed.
+    pub(super) decided: Option<&'r AtBudget>,
     /// `None` where no signal has layers.
     pub(super) plot: Option<&'r Plot>,
     pub(super) charts: &'r [Chart],
@@ -64,14 +67,8 @@ pub(super) fn write(
     let mut provenance = signals.clone();
     provenance.set("run", run(args, recorded, settings));
     provenance.set("smoothing", smoothing(settings));
-    let labels = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"];
-    let labels = labels.map(|file| args.labels.join(file));
-    let labels = labels.iter().filter(|path| path.exists());
-    let inputs = [&args.traces].into_iter().chain(labels).chain(&args.reference);
-    provenance.set("inputs", Value::Array(inputs.map(|path| input(path)).collect::<Result<_>>()?));
-
-    folder.note("command", json!("correlate"));
-    folder.note("threads", json!(rayon::current_num_threads()));
+    let inputs = [args.traces.clone()].into_iter().chain(label_files(&args.labels)).chain(args.reference.clone());
+    provenance.set("inputs", Value::Array(inputs.map(|path| input(&path)).collect::<Result<_>>()?));
     let recordings = recordings(recorded);
     if let Some(rows) = rows::signals_hs(&recordings) {
         folder.write("signals_hs.parquet", &rows, &signals)?;
@@ -88,14 +85,34 @@ pub(super) fn write(
     if let Some(rows) = rows::signals_score(&recordings) {
         folder.write("signals_score.parquet", &rows, &signals)?;
     }
-    folder.write("correlations.parquet", &rows::correlations(results.found, settings), &provenance)?;
+    write_results(folder, &provenance, settings, results)
+}
+
+/// The files of labels that a folder has.
+pub(super) fn label_files(folder: &Path) -> Vec<PathBuf> {
+    let files = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"].map(|file| folder.join(file));
+    files.into_iter().filter(|path| path.exists()).collect()
+}
+
+/// Writes what was found, without the signals, and ends the run.
+pub(super) fn write_results(
+    mut folder: RunFolder,
+    provenance: &Provenance,
+    settings: &Settings,
+    results: &Results<'_>,
+) -> Result<()> {
+    folder.note("command", json!("correlate"));
+    folder.note("threads", json!(rayon::current_num_threads()));
+    folder.write("correlations.parquet", &rows::correlations(results.found, settings), provenance)?;
     folder.write(
         "correlations_by_trace.parquet",
         &rows::correlations_by_trace(results.found, settings.window),
-        &provenance,
+        provenance,
     )?;
-    folder.write("agreement.parquet", &results.decided.agreement_rows(), &provenance)?;
-    folder.write("selection.parquet", &results.decided.selection_rows(), &provenance)?;
+    if let Some(decided) = results.decided {
+        folder.write("agreement.parquet", &decided.agreement_rows(), provenance)?;
+        folder.write("selection.parquet", &decided.selection_rows(), provenance)?;
+    }
     if let Some(plot) = results.plot {
         let drawn = svg(plot);
         folder.write_bytes("figure_layers.svg", drawn.as_bytes())?;
@@ -113,7 +130,7 @@ pub(super) fn write(
 }
 
 /// What determines the coefficients.
-fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value {
+pub(super) fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value {
     json!({
         "signals": args.signals,
         "kernel": args.kernel.name(),
@@ -130,7 +147,7 @@ fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value 
     })
 }
 
-fn smoothing(settings: &Settings) -> Value {
+pub(super) fn smoothing(settings: &Settings) -> Value {
     let names: Vec<String> = settings.smoothers.iter().map(|s| s.name(settings.window)).collect();
     json!({
         "smoothers": names,
@@ -155,7 +172,7 @@ fn from(settings: &Settings) -> &'static str {
 #[expect(clippy::too_many_arguments, reason = "each is one part of the page")]
 pub(super) fn report(
     args: &CorrelateArgs,
-    model: &Model,
+    model: &str,
     recorded: &Recorded,
     summary: &Summary,
     settings: &Settings,
@@ -164,14 +181,13 @@ pub(super) fn report(
     more: &str,
     notes: &[String],
 ) -> String {
-    let name =
-        |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut page = vec![
         "# Signals against labels".to_owned(),
         format!(
             "Model {}, {} layers. {} traces of {} with usable labels, {} without, {} failed. Smoothers over {} tokens, \
              started at {}.",
-            model.origin.id(),
+            model,
             summary.n_layers,
             recorded.samples.len(),
             name(&args.traces),

@@ -1,8 +1,8 @@
 //! Sorting f32 values as integer keys: three counting passes of 11, 11 and 10 bits, least significant first.
 //!
 //! A float's bits sort as an integer once negative values are inverted and the sign of the others is set; `-0.0` is
-//! folded onto `+0.0` first, since the two must tie. Keys alone are sorted (no payload), so the result does not depend
-//! on the algorithm: short columns go to the comparison sort of the standard library.
+//! folded onto `+0.0` first, since the two must tie. Short columns go to the comparison sort of the standard library; the
+//! result is the same.
 
 /// Below this many keys the comparison sort is faster than three passes over 2048 counters.
 const SHORT: usize = 768;
@@ -24,13 +24,37 @@ pub fn ordered_key(x: f32) -> u32 {
 ///
 /// If the lengths differ.
 pub fn sort_keys(keys: &mut [u32], scratch: &mut [u32]) {
-    assert_eq!(keys.len(), scratch.len(), "the scratch column is as long as the keys");
+    sort_by_digits(keys, scratch, |key| key);
+}
+
+/// A key with what belongs to it: the key in the upper half, so that whole numbers order as keys do.
+#[inline]
+pub(crate) fn tagged(key: u32, tag: u32) -> u64 {
+    u64::from(key) << 32 | u64::from(tag)
+}
+
+/// The key of a tagged one.
+#[inline]
+pub(crate) fn key_of(tagged: u64) -> u32 {
+    (tagged >> 32) as u32
+}
+
+/// Sorts [`tagged`] keys upwards by key; equal keys keep their order, or in short columns take that of their tags.
+/// Cost `O(n)`, memory 8 bytes a key.
+pub(crate) fn sort_tagged(keys: &mut [u64]) {
+    let mut scratch = vec![0; if keys.len() < SHORT { 0 } else { keys.len() }];
+    sort_by_digits(keys, &mut scratch, key_of);
+}
+
+fn sort_by_digits<T: Copy + Ord>(keys: &mut [T], scratch: &mut [T], key_of: impl Fn(T) -> u32) {
     if keys.len() < SHORT {
         keys.sort_unstable();
         return;
     }
+    assert_eq!(keys.len(), scratch.len(), "the scratch column is as long as the keys");
     let mut counts = vec![[0_usize; RADIX]; SHIFTS.len()];
     for &key in keys.iter() {
+        let key = key_of(key);
         for (&shift, count) in SHIFTS.iter().zip(&mut counts) {
             count[digit(key, shift)] += 1;
         }
@@ -42,7 +66,7 @@ pub fn sort_keys(keys: &mut [u32], scratch: &mut [u32]) {
         if count.contains(&n) {
             continue; // all keys share this digit
         }
-        scatter(from, to, shift, count);
+        scatter(from, to, count, |key| digit(key_of(key), shift));
         std::mem::swap(&mut from, &mut to);
         in_scratch = !in_scratch;
     }
@@ -52,13 +76,13 @@ pub fn sort_keys(keys: &mut [u32], scratch: &mut [u32]) {
 }
 
 /// Moves every key to its place by one digit, keeping the order of equal digits. `count` becomes the running places.
-fn scatter(from: &[u32], to: &mut [u32], shift: u32, count: &mut [usize; RADIX]) {
+fn scatter<T: Copy>(from: &[T], to: &mut [T], count: &mut [usize; RADIX], digit: impl Fn(T) -> usize) {
     let mut start = 0;
     for slot in count.iter_mut() {
         start += std::mem::replace(slot, start);
     }
     for &key in from {
-        let slot = &mut count[digit(key, shift)];
+        let slot = &mut count[digit(key)];
         to[*slot] = key;
         *slot += 1;
     }
@@ -95,6 +119,18 @@ mod tests {
         let mut scratch = vec![0; keys.len()];
         sort_keys(&mut keys, &mut scratch);
         assert_eq!(keys, want);
+    }
+
+    #[test]
+    fn tags_go_with_their_keys_and_stay_in_order() {
+        for n in [10, 5000_u32] {
+            let key = |i: u32| ordered_key(((i * 7919) % 1013) as f32 - 500.0);
+            let mut sorted: Vec<u64> = (0..n).map(|i| tagged(key(i), i)).collect();
+            let mut want = sorted.clone();
+            want.sort_unstable();
+            sort_tagged(&mut sorted);
+            assert_eq!(sorted, want);
+        }
     }
 
     #[test]

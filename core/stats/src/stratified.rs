@@ -29,21 +29,59 @@ pub fn stratified_rho(signal: &[f64], important: &[bool], strata: &[usize]) -> O
     assert_eq!(signal.len(), strata.len(), "one stratum a token");
     let mut order: Vec<usize> = (0..signal.len()).collect();
     order.sort_by_key(|&i| strata[i]);
-    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    let mut sums = Sums::default();
     for stratum in order.chunk_by(|&i, &j| strata[i] == strata[j]) {
         let values: Vec<f64> = stratum.iter().map(|&i| signal[i]).collect();
-        let ranks = Midranks::new(&values)?;
-        let n = stratum.len() as f64;
-        let base = stratum.iter().filter(|&&i| important[i]).count() as f64 / n;
-        for (&i, &twice) in stratum.iter().zip(ranks.twice()) {
+        let important: Vec<bool> = stratum.iter().map(|&i| important[i]).collect();
+        sums.add(&Midranks::new(&values)?, &important);
+    }
+    sums.rho()
+}
+
+/// The same of a trace that is cut into `n_bins` equal parts, as [`position_bins`] cuts it. Cost `O(n)`.
+///
+/// Undefined (`None`) as [`stratified_rho`] is.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn binned_rho(signal: &[f32], important: &[bool], n_bins: usize) -> Option<f64> {
+    assert_eq!(signal.len(), important.len(), "one label a token");
+    let mut sums = Sums::default();
+    // Bin b starts at the first i with i n_bins >= b n.
+    let first = |bin: usize| (bin * signal.len()).div_ceil(n_bins.max(1));
+    for bin in (0..n_bins).map(|bin| first(bin)..first(bin + 1)).filter(|bin| !bin.is_empty()) {
+        sums.add(&Midranks::from_f32(&signal[bin.clone()])?, &important[bin]);
+    }
+    sums.rho()
+}
+
+/// Sums over all strata.
+#[derive(Default)]
+struct Sums {
+    ab: f64,
+    aa: f64,
+    bb: f64,
+}
+
+impl Sums {
+    /// Adds one stratum.
+    fn add(&mut self, ranks: &Midranks, important: &[bool]) {
+        let n = important.len() as f64;
+        let base = important.iter().filter(|&&one| one).count() as f64 / n;
+        for (&twice, &one) in ranks.twice().iter().zip(important) {
             let a = (twice as f64 - (n + 1.0)) / (2.0 * n);
-            let b = f64::from(u8::from(important[i])) - base;
-            ab += a * b;
-            aa += a * a;
-            bb += b * b;
+            let b = f64::from(u8::from(one)) - base;
+            self.ab += a * b;
+            self.aa += a * a;
+            self.bb += b * b;
         }
     }
-    (aa > 0.0 && bb > 0.0).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
+
+    fn rho(&self) -> Option<f64> {
+        let Self { ab, aa, bb } = self;
+        (*aa > 0.0 && *bb > 0.0).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
+    }
 }
 
 /// The bin of each of `n` positions when a trace is cut into `n_bins` equal parts: `floor(i n_bins / n)`.
@@ -73,6 +111,18 @@ mod tests {
         let strata = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1];
         let got = stratified_rho(&signal, &important, &strata).expect("defined");
         assert!(got.abs() < 1e-15);
+    }
+
+    #[test]
+    fn bins_are_strata() {
+        for n in [1, 7, 30, 1234_usize] {
+            let signal: Vec<f32> = (0..n).map(|i| ((i * 7919) % 101) as f32).collect();
+            let important: Vec<bool> = (0..n).map(|i| (i * 31) % 7 < 2).collect();
+            let wide: Vec<f64> = signal.iter().map(|&x| f64::from(x)).collect();
+            let want = stratified_rho(&wide, &important, &position_bins(n, 10));
+            assert_eq!(binned_rho(&signal, &important, 10), want, "{n} tokens");
+        }
+        assert_eq!(binned_rho(&[], &[], 10), None);
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Ranks {
 }
 
 impl Surrogates {
-    /// Ranks the signals of traces, each within its trace and among all. Cost `O(n log n)`.
+    /// Ranks the signals of traces, each within its trace and among all. Cost `O(n)`.
     ///
     /// Undefined (`None`) when a signal holds a `NaN`.
     ///
@@ -126,13 +126,13 @@ impl Surrogates {
     ///
     /// If a trace has not one label a token.
     pub fn new(traces: &[(&[f32], &[bool])]) -> Option<Self> {
-        let all: Vec<f64> = traces.iter().flat_map(|(signal, _)| signal.iter().map(|&x| f64::from(x))).collect();
-        let pooled = Midranks::new(&all)?;
+        let all = traces.iter().map(|(signal, _)| *signal).collect::<Vec<_>>().concat();
+        let pooled = Midranks::from_f32(&all)?;
         let mut first = 0;
         let rank = |(signal, important): &(&[f32], &[bool])| {
             assert_eq!(signal.len(), important.len(), "one label a token");
             let n = signal.len();
-            let own = Midranks::new(&all[first..first + n])?;
+            let own = Midranks::from_f32(signal)?;
             let among_all = Ranks::new(&pooled.twice()[first..first + n], pooled.tie_sum());
             first += n;
             Some(Trace { n, runs: runs(important), own: Ranks::new(own.twice(), own.tie_sum()), among_all })
