@@ -128,7 +128,16 @@ pub struct Correlation {
 /// Cost `O(n log n)` in the tokens; a replicate of the bootstrap costs `O(min(n, k^2))` for `k` usable traces.
 pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation {
     let mut scratch = RankScratch::default();
-    let by_trace: Vec<_> = traces.iter().map(|trace| TraceRho::of(trace, &mut scratch)).collect();
+    let by_trace = traces.iter().map(|trace| TraceRho::of(trace, &mut scratch)).collect();
+    correlate_given(traces, by_trace, intervals)
+}
+
+/// The same with the coefficients of the traces at hand.
+pub(crate) fn correlate_given(
+    traces: &[Labelled],
+    by_trace: Vec<Result<TraceRho, Undefined>>,
+    intervals: &Intervals<'_>,
+) -> Correlation {
     let usable: Vec<&Labelled> = traces.iter().zip(&by_trace).filter(|(_, rho)| rho.is_ok()).map(|(t, _)| t).collect();
     let rhos: Vec<f64> = by_trace.iter().flatten().map(|t| t.rho).collect();
     let left_out = |reason| by_trace.iter().filter(|rho| rho.err() == Some(reason)).count();
@@ -189,15 +198,13 @@ fn together(traces: &[&Labelled]) -> Option<BinaryRanks> {
 
 /// Rho over traces, and how many there are.
 fn between(traces: &[Labelled], intervals: &Intervals<'_>) -> (usize, Figure) {
-    let mean = |values: &mut dyn Iterator<Item = f64>| {
-        let (sum, n) = values.fold((0.0, 0_u32), |(sum, n), x| (sum + x, n + 1));
-        (n > 0).then(|| sum / f64::from(n))
-    };
     let levels: Vec<(f64, f64)> = traces
         .iter()
         .filter_map(|trace| {
-            let level = mean(&mut trace.signal().iter().map(|&x| f64::from(x)))?;
-            Some((level, mean(&mut trace.important().iter().map(|&one| f64::from(u8::from(one))))?))
+            let (signal, important) = (trace.signal(), trace.important());
+            let (sum, n) = (signal.iter().map(|&x| f64::from(x)).sum::<f64>(), signal.len() as f64);
+            let n_important = important.iter().filter(|&&one| one).count() as f64;
+            (n > 0.0).then(|| (sum / n, n_important / n))
         })
         .collect();
     let (signal, share): (Vec<f64>, Vec<f64>) = levels.into_iter().unzip();

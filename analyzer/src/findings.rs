@@ -1,11 +1,11 @@
 //! What a study found: a column against the labels, and all columns of a problem set.
 
 use epikv_signals::Smoother;
-use epikv_stats::Midranks;
 use epikv_stats::partial::partial_rho_of_ranks;
 use epikv_stats::spearman::spearman_of_ranks;
 use epikv_stats::stratified::binned_rho;
 use epikv_stats::trend::lag1_autocorrelation;
+use epikv_stats::{Midranks, SignalOrder};
 
 use crate::correlate::Correlation;
 use crate::join::Labelled;
@@ -56,23 +56,20 @@ const MIN_PARTIAL: usize = 8;
 const STRATA: usize = 10;
 
 impl TraceShape {
-    /// Of the labelled tokens of a trace, in order of positions.
-    pub(crate) fn of(trace: &Labelled) -> Self {
+    /// Of the labelled tokens of a trace, in order of positions, and sorted.
+    pub(crate) fn of(trace: &Labelled, sorted: Option<&SignalOrder>) -> Self {
         let (signal, important) = (trace.signal(), trace.important());
         let n = signal.len();
         let wide: Vec<f64> = signal.iter().map(|&v| f64::from(v)).collect();
         let (label, position) = (Midranks::of_labels(important), Midranks::ascending(n));
-        // The values are finite, so ranks exist.
-        let ranks = Midranks::from_f32(signal);
-        let ranks = ranks.as_ref();
-        let long = ranks.filter(|_| n >= MIN_PARTIAL);
+        let long = sorted.filter(|_| n >= MIN_PARTIAL);
         Self {
             n,
             n_important: important.iter().filter(|&&one| one).count(),
-            rho_position: ranks.and_then(|ranks| spearman_of_ranks(ranks, &position)),
+            rho_position: sorted.and_then(|sorted| spearman_of_ranks(sorted.ranks(), &position)),
             lag1: lag1_autocorrelation(&wide),
-            rho_partial: long.and_then(|ranks| partial_rho_of_ranks(ranks, &label, &position)),
-            rho_stratified: long.and_then(|_| binned_rho(signal, important, STRATA)),
+            rho_partial: long.and_then(|sorted| partial_rho_of_ranks(sorted.ranks(), &label, &position)),
+            rho_stratified: long.and_then(|sorted| binned_rho(sorted, important, STRATA)),
         }
     }
 }

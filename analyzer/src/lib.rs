@@ -31,6 +31,8 @@ mod baseline;
 mod correlate;
 mod decision;
 mod decisions;
+#[cfg(test)]
+mod decode_loop;
 mod error;
 pub mod figure;
 mod findings;

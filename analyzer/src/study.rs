@@ -4,22 +4,24 @@
 //! where windows start ([`WindowFrom`]). Columns are independent of one another and run in parallel; no number depends on
 //! how.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use epikv_schemas::Trace;
 use epikv_signals::Smoother;
-use epikv_stats::{Confidence, FisherMethod};
+use epikv_stats::{Confidence, FisherMethod, SignalOrder};
 use rayon::prelude::*;
 
 use crate::bands::BAND_SIGNAL;
 use crate::baseline::Baseline;
-use crate::correlate::{Intervals, correlate};
+use crate::correlate::{Intervals, correlate, correlate_given};
 use crate::error::Result;
 use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
 use crate::join::{Labelled, Mask};
 use crate::record::{Column, Recording, WindowFrom};
 use crate::resamples::Resamples;
 use crate::tested::{self, Tested};
+use crate::trace_rho::TraceRho;
 use crate::windows::Windows;
 
 /// A trace with its labels and what was recorded of it.
@@ -204,7 +206,13 @@ pub(crate) fn finding(
     let Settings { confidence, fisher, surrogates, .. } = *settings;
     let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
     let Place { source, signal, layer, smoother } = place;
-    let mut correlation = correlate(traces, &intervals);
+    // One sort a trace gives its coefficient and its shape.
+    let of = |trace: &Labelled| {
+        let sorted = SignalOrder::new(trace.signal());
+        (TraceRho::of_order(trace, sorted.as_ref()), TraceShape::of(trace, sorted.as_ref()))
+    };
+    let (by_trace, shapes) = traces.iter().map(of).unzip();
+    let mut correlation = correlate_given(traces, by_trace, &intervals);
     if signal != BAND_SIGNAL {
         // Only the means over bands combine replicates.
         correlation.forget_draws();
@@ -214,17 +222,19 @@ pub(crate) fn finding(
         correlation.forget_draws();
         correlation
     });
-    let shapes = traces.iter().map(TraceShape::of).collect();
     Finding { source, signal, layer, smoother, correlation, windows, shapes }
 }
 
 /// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
-pub(crate) fn smooth(
-    values: &[Option<f32>],
+pub(crate) fn smooth<'v>(
+    values: &'v [Option<f32>],
     n_prompt: usize,
     smoother: Smoother,
     settings: &Settings,
-) -> Result<Vec<Option<f32>>> {
+) -> Result<Cow<'v, [Option<f32>]>> {
+    if smoother == Smoother::Raw && values.iter().flatten().all(|value| value.is_finite()) {
+        return Ok(Cow::Borrowed(values));
+    }
     let mut smoothing = smoother.start(settings.window)?;
     let (prompt, decoded) = values.split_at(n_prompt.min(values.len()));
     let mut smoothed: Vec<_> = prompt.iter().map(|&value| smoothing.push(value)).collect();
@@ -232,7 +242,7 @@ pub(crate) fn smooth(
         smoothing.reset();
     }
     smoothed.extend(decoded.iter().map(|&value| smoothing.push(value)));
-    Ok(smoothed)
+    Ok(Cow::Owned(smoothed))
 }
 
 #[cfg(test)]
@@ -320,7 +330,7 @@ mod tests {
     fn smoothers_start_where_they_are_told_to() {
         let values: Vec<Option<f32>> = [8.0, 4.0, 2.0, 6.0].map(Some).to_vec();
         let mut settings = settings();
-        let mean = |settings: &Settings| smooth(&values, 2, Smoother::Mean, settings).expect("a window");
+        let mean = |settings: &Settings| smooth(&values, 2, Smoother::Mean, settings).expect("a window").into_owned();
         assert_eq!(mean(&settings), [8.0, 6.0, 2.0, 4.0].map(Some));
         settings.window_from = WindowFrom::Prompt;
         assert_eq!(mean(&settings), [8.0, 6.0, 14.0 / 3.0, 5.0].map(Some));

@@ -32,24 +32,31 @@ pub struct Tested {
 
 /// Tests pooled and within rho of traces; `[pooled, within]`. Without replicates, or for one trace, all is undefined.
 pub(crate) fn test(traces: &[&Labelled], n_surrogates: usize, seed: u64) -> [Tested; 2] {
-    let columns: Vec<(&[f32], &[bool])> = traces.iter().map(|t| (t.signal(), t.important())).collect();
-    if n_surrogates == 0 || columns.is_empty() {
+    if n_surrogates == 0 || traces.is_empty() {
         return <_>::default();
     }
-    // The values are finite, so ranks exist.
-    let Some(prepared) = Surrogates::new(&columns) else { return <_>::default() };
+    let Some(prepared) = prepare(traces) else { return <_>::default() };
     let draw = |null| -> Vec<Statistics> {
         (0..n_surrogates as u64).map(|replicate| prepared.replicate(null, seed, replicate)).collect()
     };
-    let (cross, shift) = (draw(Null::CrossTrace), draw(Null::CircularShift));
-    let observed = prepared.observed();
+    beside(prepared.observed(), &draw(Null::CrossTrace), &draw(Null::CircularShift))
+}
+
+/// Signals and labels, ready for any number of surrogates. The values are finite, so ranks exist.
+pub(crate) fn prepare(traces: &[&Labelled]) -> Option<Surrogates> {
+    let columns: Vec<(&[f32], &[bool])> = traces.iter().map(|t| (t.signal(), t.important())).collect();
+    Surrogates::new(&columns)
+}
+
+/// Pooled and within rho beside what labels of other traces, and shifted ones, give.
+pub(crate) fn beside(observed: Statistics, cross: &[Statistics], shift: &[Statistics]) -> [Tested; 2] {
     let statistics: [fn(&Statistics) -> Option<f64>; 2] = [|s| s.pooled, |s| s.within];
     statistics.map(|of| {
         let against = |null: &[Statistics]| Surrogate::of(of(&observed)?, null.iter().map(of));
-        let found = against(&cross);
+        let found = against(cross);
         Tested {
             p_cross: found.map(|s| s.p),
-            p_shift: against(&shift).map(|s| s.p),
+            p_shift: against(shift).map(|s| s.p),
             null_mean: found.map(|s| s.mean),
             null_sd: found.and_then(|s| s.sd),
             z_null: found.and_then(|s| s.z),

@@ -8,6 +8,7 @@ use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, m
 use epikv_model::Model;
 use epikv_schemas::Provenance;
 use epikv_signals::Smoother;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Plan, Recorded, recordings};
@@ -120,10 +121,10 @@ pub(super) fn write_results(
         folder.write_bytes("figure_layers.pdf", &pdf(&drawn)?)?;
         folder.write_bytes("figure_layers.csv", plot.csv().as_bytes())?;
     }
-    for chart in results.charts {
-        for (file, content) in chart.files()? {
-            folder.write_bytes(&file, &content)?;
-        }
+    // Rendering is most of the work.
+    let drawn = results.charts.par_iter().map(Chart::files).collect::<Result<Vec<_>, _>>()?;
+    for (file, content) in drawn.into_iter().flatten() {
+        folder.write_bytes(&file, &content)?;
     }
     folder.write_bytes("report.md", results.report.as_bytes())?;
     folder.finish()

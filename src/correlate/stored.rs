@@ -31,7 +31,9 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     let (samples, settings) = (&recorded.samples, &plan.settings);
     let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
     let bar = progress::bar("columns", stored.n_columns(samples, names.as_deref(), settings), args.model.quiet);
-    let found = stored.study(samples, names.as_deref(), settings, &|| bar.inc(1))?;
+    let study = || stored.study(samples, names.as_deref(), settings, &|| bar.inc(1));
+    let (found, inputs) = rayon::join(study, || inputs(args, &stored));
+    let (found, inputs) = (found?, inputs?);
     bar.finish_and_clear();
     let n_layers = model["config"]["n_layers"].as_u64().map_or(stored.n_layers(), |n| n as usize);
     let name = model["id"].as_str().unwrap_or("unknown");
@@ -49,10 +51,7 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     provenance.set("model", model.clone());
     provenance.set("run", files::run(args, &recorded, settings));
     provenance.set("smoothing", files::smoothing(settings));
-    let labels = files::label_files(&args.labels);
-    let signals = stored.files().map(|file| file.path().to_owned());
-    let inputs = [args.traces.clone()].into_iter().chain(labels).chain(args.reference.clone()).chain(signals);
-    provenance.set("inputs", Value::Array(inputs.map(|path| input(&path)).collect::<Result<_>>()?));
+    provenance.set("inputs", inputs);
     let results =
         files::Results { found: &found, decided: None, plot: plot.as_ref(), charts: &charts, report: &report };
     files::write_results(folder, &provenance, settings, &results)?;
@@ -62,6 +61,14 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
 
 /// What a reader of the results must know.
 const NOTE: &str = "signals come from files: no rows of random weights, no replay of scores under a budget";
+
+/// What every input is.
+fn inputs(args: &CorrelateArgs, stored: &Stored) -> Result<Value> {
+    let labels = files::label_files(&args.labels);
+    let signals = stored.files().map(|file| file.path().to_owned());
+    let all = [args.traces.clone()].into_iter().chain(labels).chain(args.reference.clone()).chain(signals);
+    Ok(Value::Array(all.map(|path| input(&path)).collect::<Result<_>>()?))
+}
 
 /// The model that all files were recorded with.
 fn model(stored: &Stored) -> Result<Value> {

@@ -1,4 +1,4 @@
-//! Sorting f32 values as integer keys: three counting passes of 11, 11 and 10 bits, least significant first.
+//! Sorting f32 values as integer keys: at most three counting passes over at most 11 bits each, least significant first.
 //!
 //! A float's bits sort as an integer once negative values are inverted and the sign of the others is set; `-0.0` is
 //! folded onto `+0.0` first, since the two must tie. Short columns go to the comparison sort of the standard library; the
@@ -6,8 +6,9 @@
 
 /// Below this many keys the comparison sort is faster than three passes over 2048 counters.
 const SHORT: usize = 768;
-const RADIX: usize = 1 << 11;
-const SHIFTS: [u32; 3] = [0, 11, 22];
+/// Bits of a pass at most, and its counters.
+const MOST_BITS: u32 = 11;
+const RADIX: usize = 1 << MOST_BITS;
 
 /// A `u32` that orders as the value does, `-0.0` as `+0.0`. A `NaN` has a key too, beyond the infinity of its sign.
 #[inline]
@@ -46,52 +47,54 @@ pub(crate) fn sort_tagged(keys: &mut [u64]) {
     sort_by_digits(keys, &mut scratch, key_of);
 }
 
+/// Only the bits in which the keys differ are sorted by, in as few passes of equal width as they take: a column of one sign and
+/// few exponents takes two or three short ones. That also spreads the last digit, where all keys of one counter would wait for
+/// each other.
 fn sort_by_digits<T: Copy + Ord>(keys: &mut [T], scratch: &mut [T], key_of: impl Fn(T) -> u32) {
     if keys.len() < SHORT {
         keys.sort_unstable();
         return;
     }
     assert_eq!(keys.len(), scratch.len(), "the scratch column is as long as the keys");
-    let mut counts = vec![[0_usize; RADIX]; SHIFTS.len()];
+    let (least, most) =
+        keys.iter().fold((u32::MAX, 0), |(least, most), &key| (least.min(key_of(key)), most.max(key_of(key))));
+    let bits = u32::BITS - (most - least).leading_zeros();
+    if bits == 0 {
+        return; // all keys are equal
+    }
+    let n_passes = bits.div_ceil(MOST_BITS);
+    let width = bits.div_ceil(n_passes);
+    let digit = |key: T, pass: u32| (key_of(key).wrapping_sub(least) >> (pass * width)) as usize & ((1 << width) - 1);
+    let mut counts = vec![[0_usize; RADIX]; n_passes as usize];
     for &key in keys.iter() {
-        let key = key_of(key);
-        for (&shift, count) in SHIFTS.iter().zip(&mut counts) {
-            count[digit(key, shift)] += 1;
+        for (pass, count) in (0..).zip(&mut counts) {
+            let at = digit(key, pass) & (RADIX - 1);
+            count[at] = count[at].wrapping_add(1);
         }
     }
-    let n = keys.len();
     let (mut from, mut to) = (&mut *keys, &mut *scratch);
-    let mut in_scratch = false;
-    for (&shift, count) in SHIFTS.iter().zip(&mut counts) {
-        if count.contains(&n) {
-            continue; // all keys share this digit
-        }
-        scatter(from, to, count, |key| digit(key_of(key), shift));
+    for (pass, count) in (0..).zip(&mut counts) {
+        scatter(from, to, count, |key| digit(key, pass));
         std::mem::swap(&mut from, &mut to);
-        in_scratch = !in_scratch;
     }
-    if in_scratch {
+    if n_passes % 2 == 1 {
         to.copy_from_slice(from);
     }
 }
 
 /// Moves every key to its place by one digit, keeping the order of equal digits. `count` becomes the running places.
+///
+/// The mask is the array length, so that indexing needs no check; nothing wraps, since there are as many places as keys.
 fn scatter<T: Copy>(from: &[T], to: &mut [T], count: &mut [usize; RADIX], digit: impl Fn(T) -> usize) {
-    let mut start = 0;
+    let mut start = 0_usize;
     for slot in count.iter_mut() {
-        start += std::mem::replace(slot, start);
+        start = start.wrapping_add(std::mem::replace(slot, start));
     }
     for &key in from {
-        let slot = &mut count[digit(key)];
+        let slot = &mut count[digit(key) & (RADIX - 1)];
         to[*slot] = key;
-        *slot += 1;
+        *slot = slot.wrapping_add(1);
     }
-}
-
-/// The mask is the array length, so that indexing needs no check.
-#[inline]
-fn digit(key: u32, shift: u32) -> usize {
-    (key >> shift) as usize & (RADIX - 1)
 }
 
 #[cfg(test)]
@@ -134,10 +137,17 @@ mod tests {
     }
 
     #[test]
-    fn constant_digits_are_skipped() {
-        let mut keys: Vec<u32> = (0..1000).rev().map(|i| 0x3f80_0000 | i).collect();
-        let mut scratch = vec![0; 1000];
-        sort_keys(&mut keys, &mut scratch);
-        assert!(keys.windows(2).all(|w| w[0] < w[1]));
+    fn any_range_of_keys_is_sorted() {
+        let mixed = |i: u32| i.wrapping_mul(2_654_435_761);
+        for bits in 0..=32 {
+            let mask = u32::MAX.checked_shr(32 - bits).unwrap_or(0);
+            for offset in [0, u32::MAX - mask] {
+                let mut keys: Vec<u32> = (0..1000).map(|i| offset + (mixed(i) & mask)).collect();
+                let mut want = keys.clone();
+                want.sort_unstable();
+                sort_keys(&mut keys, &mut vec![0; 1000]);
+                assert_eq!(keys, want, "{bits} bits from {offset}");
+            }
+        }
     }
 }

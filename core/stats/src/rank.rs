@@ -38,13 +38,7 @@ impl Midranks {
     ///
     /// With 2^32 values or more.
     pub fn from_f32(x: &[f32]) -> Option<Self> {
-        assert!(u32::try_from(x.len()).is_ok(), "the place of a value has 32 bits");
-        if x.iter().any(|v| v.is_nan()) {
-            return None;
-        }
-        let mut order: Vec<u64> = x.iter().zip(0_u32..).map(|(&v, i)| tagged(ordered_key(v), i)).collect();
-        sort_tagged(&mut order);
-        Some(Self::of_groups(x.len(), order.chunk_by(|&a, &b| key_of(a) == key_of(b)), |&token| token as u32 as usize))
+        SignalOrder::new(x).map(|order| order.ranks)
     }
 
     /// Midranks of a label, false before true.
@@ -108,6 +102,76 @@ impl Midranks {
     pub fn spread(&self) -> u128 {
         spread(self.twice.len() as u64, self.tie_sum)
     }
+}
+
+/// The tokens of a trace in the order of their signal: one sort, from which every rank statistic of the trace follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalOrder {
+    /// Keys with the places of their tokens, upwards.
+    tokens: Vec<u64>,
+    ranks: Midranks,
+}
+
+impl SignalOrder {
+    /// Sorts a signal (`[n]`). Cost `O(n)`; 16 bytes a token, twice that while it sorts.
+    ///
+    /// Undefined (`None`) when the signal holds a `NaN`.
+    ///
+    /// # Panics
+    ///
+    /// With 2^32 tokens or more.
+    pub fn new(signal: &[f32]) -> Option<Self> {
+        assert!(u32::try_from(signal.len()).is_ok(), "the place of a token has 32 bits");
+        if signal.iter().any(|v| v.is_nan()) {
+            return None;
+        }
+        let mut tokens: Vec<u64> = signal.iter().zip(0_u32..).map(|(&v, i)| tagged(ordered_key(v), i)).collect();
+        sort_tagged(&mut tokens);
+        let ranks = Midranks::of_groups(signal.len(), groups(&tokens), |&token| place(token));
+        Some(Self { tokens, ranks })
+    }
+
+    /// The midranks of the signal, in the order of the trace.
+    pub fn ranks(&self) -> &Midranks {
+        &self.ranks
+    }
+
+    /// Twice the midrank of each token among those of its bin, in the order of the trace; `bins` (`[n]`) holds numbers below
+    /// `n_bins`. Cost `O(n)`.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one bin a token.
+    pub fn ranks_in_bins(&self, bins: &[u32], n_bins: usize) -> Vec<u64> {
+        assert_eq!(self.tokens.len(), bins.len(), "one bin a token");
+        let bin = |token: u64| bins[place(token)] as usize;
+        let mut twice = vec![0; bins.len()];
+        let (mut before, mut tied) = (vec![0_u64; n_bins], vec![0_u64; n_bins]);
+        for group in groups(&self.tokens) {
+            for &token in group {
+                tied[bin(token)] += 1;
+            }
+            for &token in group {
+                let bin = bin(token);
+                twice[place(token)] = 2 * before[bin] + tied[bin] + 1;
+            }
+            for &token in group {
+                let bin = bin(token);
+                before[bin] += std::mem::take(&mut tied[bin]);
+            }
+        }
+        twice
+    }
+}
+
+/// Where the token of a key stands in its trace.
+fn place(token: u64) -> usize {
+    token as u32 as usize
+}
+
+/// Tokens that tie.
+fn groups(tokens: &[u64]) -> impl Iterator<Item = &[u64]> {
+    tokens.chunk_by(|&a, &b| key_of(a) == key_of(b))
 }
 
 /// Midranks of `x` (`[n]`, 1-based, mean of tied ranks), as `scipy.stats.rankdata(method="average")`.

@@ -15,7 +15,7 @@
 //!
 //! van Elteren 1960, *Bull. Int. Stat. Inst.* 37:351 (stratified rank sums), as a correlation.
 
-use crate::rank::Midranks;
+use crate::rank::{Midranks, SignalOrder};
 
 /// Stratified rho of a signal against a label, both `[n]`; `strata` (`[n]`) names the stratum of each token.
 ///
@@ -33,25 +33,27 @@ pub fn stratified_rho(signal: &[f64], important: &[bool], strata: &[usize]) -> O
     for stratum in order.chunk_by(|&i, &j| strata[i] == strata[j]) {
         let values: Vec<f64> = stratum.iter().map(|&i| signal[i]).collect();
         let important: Vec<bool> = stratum.iter().map(|&i| important[i]).collect();
-        sums.add(&Midranks::new(&values)?, &important);
+        sums.add(Midranks::new(&values)?.twice(), &important);
     }
     sums.rho()
 }
 
 /// The same of a trace that is cut into `n_bins` equal parts, as [`position_bins`] cuts it. Cost `O(n)`.
 ///
-/// Undefined (`None`) as [`stratified_rho`] is.
+/// Undefined (`None`) where [`stratified_rho`] is.
 ///
 /// # Panics
 ///
-/// If the lengths differ.
-pub fn binned_rho(signal: &[f32], important: &[bool], n_bins: usize) -> Option<f64> {
-    assert_eq!(signal.len(), important.len(), "one label a token");
-    let mut sums = Sums::default();
+/// If there is not one label a token.
+pub fn binned_rho(order: &SignalOrder, important: &[bool], n_bins: usize) -> Option<f64> {
+    let n = important.len();
     // Bin b starts at the first i with i n_bins >= b n.
-    let first = |bin: usize| (bin * signal.len()).div_ceil(n_bins.max(1));
-    for bin in (0..n_bins).map(|bin| first(bin)..first(bin + 1)).filter(|bin| !bin.is_empty()) {
-        sums.add(&Midranks::from_f32(&signal[bin.clone()])?, &important[bin]);
+    let bins = (0..n_bins).map(|bin| (bin * n).div_ceil(n_bins)..((bin + 1) * n).div_ceil(n_bins));
+    let of_token: Vec<u32> = (0..).zip(bins.clone()).flat_map(|(at, bin)| std::iter::repeat_n(at, bin.len())).collect();
+    let twice = order.ranks_in_bins(&of_token, n_bins);
+    let mut sums = Sums::default();
+    for bin in bins.filter(|bin| !bin.is_empty()) {
+        sums.add(&twice[bin.clone()], &important[bin]);
     }
     sums.rho()
 }
@@ -65,11 +67,11 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds one stratum.
-    fn add(&mut self, ranks: &Midranks, important: &[bool]) {
+    /// Adds one stratum: doubled midranks inside it, and labels.
+    fn add(&mut self, twice: &[u64], important: &[bool]) {
         let n = important.len() as f64;
         let base = important.iter().filter(|&&one| one).count() as f64 / n;
-        for (&twice, &one) in ranks.twice().iter().zip(important) {
+        for (&twice, &one) in twice.iter().zip(important) {
             let a = (twice as f64 - (n + 1.0)) / (2.0 * n);
             let b = f64::from(u8::from(one)) - base;
             self.ab += a * b;
@@ -120,9 +122,10 @@ mod tests {
             let important: Vec<bool> = (0..n).map(|i| (i * 31) % 7 < 2).collect();
             let wide: Vec<f64> = signal.iter().map(|&x| f64::from(x)).collect();
             let want = stratified_rho(&wide, &important, &position_bins(n, 10));
-            assert_eq!(binned_rho(&signal, &important, 10), want, "{n} tokens");
+            let order = SignalOrder::new(&signal).expect("no NaN");
+            assert_eq!(binned_rho(&order, &important, 10), want, "{n} tokens");
         }
-        assert_eq!(binned_rho(&[], &[], 10), None);
+        assert_eq!(binned_rho(&SignalOrder::new(&[]).expect("no NaN"), &[], 10), None);
     }
 
     #[test]
