@@ -45,12 +45,16 @@ fn a_decode_loop_records_what_a_teacher_forced_pass_does() {
         let step = session.step(&plan).expect("room");
         let chunk = Chunk::new(&step.taps, 0..step.fed[0].1);
         if n_fed == N_PROMPT {
-            running.iter_mut().for_each(|(_, signal)| signal.reset());
+            for (_, signal) in &mut running {
+                signal.reset();
+            }
         }
         for (column, (_, signal)) in columns.iter_mut().zip(&mut running) {
             column.extend(signal.push(&chunk).expect("recorded"));
         }
-        late.iter_mut().for_each(|signal| signal.push(&chunk).expect("recorded"));
+        for signal in &mut late {
+            signal.push(&chunk).expect("recorded");
+        }
         n_fed += chunk.len();
         passes += 1;
     };

@@ -56,6 +56,13 @@ const MIN_PARTIAL: usize = 8;
 const STRATA: usize = 10;
 
 impl TraceShape {
+    /// Of a trace whose shape nobody asked for.
+    pub(crate) fn unknown(trace: &Labelled) -> Self {
+        let n_important = trace.important().iter().filter(|&&one| one).count();
+        let n = trace.signal().len();
+        Self { n, n_important, rho_position: None, lag1: None, rho_partial: None, rho_stratified: None }
+    }
+
     /// Of the labelled tokens of a trace, in order of positions, and sorted.
     pub(crate) fn of(trace: &Labelled, sorted: Option<&SignalOrder>) -> Self {
         let (signal, important) = (trace.signal(), trace.important());

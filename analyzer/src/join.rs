@@ -16,7 +16,10 @@ pub struct Labelled {
 impl Labelled {
     /// Pairs of value and label, in order of positions. A value that is null or not finite leaves its token out.
     pub fn new(tokens: impl IntoIterator<Item = (Option<f32>, bool)>) -> Self {
+        let tokens = tokens.into_iter();
         let mut labelled = Self::default();
+        labelled.signal.reserve(tokens.size_hint().0);
+        labelled.important.reserve(tokens.size_hint().0);
         for (value, important) in tokens {
             match value.filter(|v| v.is_finite()) {
                 Some(value) => {

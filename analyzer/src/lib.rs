@@ -71,7 +71,7 @@ pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
 pub use reference::Reference;
 pub use report::markdown;
 pub use resamples::{Draws, Resamples};
-pub use stored::{Stored, join_labels};
+pub use stored::{Asked, Stored, join_labels};
 pub use study::{Sample, Settings, n_columns, study};
 pub use summary::{DatasetSummary, Summary, SummaryRow};
 pub use tested::Tested;

@@ -18,11 +18,20 @@ use rayon::prelude::*;
 use crate::baseline::Baseline;
 use crate::error::{Error, Result};
 use crate::findings::{DatasetFindings, Finding, Source};
-use crate::join::Mask;
+use crate::join::{Labelled, Mask};
 use crate::record::Recording;
 use crate::resamples::Resamples;
 use crate::study::{Place, Sample, Settings, adjust, datasets, finding, smooth};
 use crate::windows::Windows;
+
+/// What is asked of stored signals.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'s> {
+    /// Names of signals; `None` for all.
+    pub signals: Option<&'s [&'s str]>,
+    /// Whether trends, memory and coefficients given the position are computed: half of the work without resamples.
+    pub shapes: bool,
+}
 
 /// A series that is in the files, or follows from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,41 +116,29 @@ impl Stored {
     }
 
     /// Columns that [`Self::study`] will compute, for a progress bar.
-    pub fn n_columns(&self, samples: &[Sample], signals: Option<&[&str]>, settings: &Settings) -> usize {
-        datasets(samples).len() * (self.series(signals).len() * settings.smoothers.len() + Baseline::ALL.len())
+    pub fn n_columns(&self, samples: &[Sample], asked: Asked<'_>, settings: &Settings) -> usize {
+        datasets(samples).len() * (self.series(asked).len() * settings.smoothers.len() + Baseline::ALL.len())
     }
 
-    /// Correlates every stored column of the samples, or those of the named signals, problem sets in order of their names.
-    /// `done` is called after each column.
+    /// Correlates the stored columns of the samples, problem sets in order of their names. `done` is called after each column.
     ///
     /// # Errors
     /// If the window of the smoothers is empty or a file cannot be read.
     pub fn study(
         &self,
         samples: &[Sample],
-        signals: Option<&[&str]>,
+        asked: Asked<'_>,
         settings: &Settings,
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<DatasetFindings>> {
         let resamples = Resamples::new(settings.seed, settings.replicates);
-        let series = self.series(signals);
+        let given = Given { asked, settings, resamples: &resamples, done };
         let of_dataset = |(dataset, own): (&str, Vec<&Sample>)| {
-            let of_series = |(table, series): &(&Table, Series)| -> Result<Vec<Finding>> {
-                let values = table.read(*series, &own)?;
-                let of = |&smoother: &Smoother| {
-                    let finding = correlated(*series, smoother, &values, &own, settings, &resamples);
-                    done();
-                    finding
-                };
-                settings.smoothers.iter().map(of).collect()
-            };
-            let mut findings = series.par_iter().map(of_series).collect::<Result<Vec<_>>>()?.concat();
-            for baseline in Baseline::ALL {
-                let place =
-                    Place { source: Source::None, signal: baseline.name(), layer: None, smoother: Smoother::Raw };
-                findings.push(finding(place, &baseline.columns(&own), None, settings, &resamples));
-                done();
-            }
+            let series = self.series(asked).into_iter().map(|(table, series)| Planned::Stored(table, series));
+            let planned: Vec<Planned<'_>> = series.chain(Baseline::ALL.map(Planned::Baseline)).collect();
+            let findings =
+                planned.par_iter().map(|planned| planned.findings(&own, &given)).collect::<Result<Vec<_>>>()?;
+            let mut findings = findings.concat();
             adjust(&mut findings);
             let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
             Ok(DatasetFindings { dataset: dataset.to_owned(), trace_ids, findings })
@@ -150,7 +147,7 @@ impl Stored {
     }
 
     /// The series of all tables in the order in which a model's signals are recorded.
-    fn series(&self, signals: Option<&[&str]>) -> Vec<(&Table, Series)> {
+    fn series(&self, asked: Asked<'_>) -> Vec<(&Table, Series)> {
         let mut all = Vec::new();
         for table in &self.tables {
             for (at, column) in table.columns.iter().enumerate() {
@@ -161,7 +158,7 @@ impl Stored {
                 }
             }
         }
-        all.retain(|(_, series)| signals.is_none_or(|names| names.contains(&series.signal)));
+        all.retain(|(_, series)| asked.signals.is_none_or(|names| names.contains(&series.signal)));
         all.sort_by_key(|(_, series)| place_in_registry(series.signal));
         all
     }
@@ -231,25 +228,64 @@ impl Table {
     }
 }
 
+/// What every column of a study shares.
+struct Given<'s> {
+    asked: Asked<'s>,
+    settings: &'s Settings,
+    resamples: &'s Resamples,
+    done: &'s (dyn Fn() + Sync),
+}
+
+/// Columns that are computed together.
+enum Planned<'t> {
+    /// A series, read once for all smoothers.
+    Stored(&'t Table, Series),
+    Baseline(Baseline),
+}
+
+impl Planned<'_> {
+    fn findings(&self, samples: &[&Sample], given: &Given<'_>) -> Result<Vec<Finding>> {
+        match *self {
+            Self::Stored(table, series) => {
+                let values = table.read(series, samples)?;
+                let smoothers = given.settings.smoothers.iter();
+                smoothers.map(|&smoother| correlated(series, smoother, &values, samples, given)).collect()
+            }
+            Self::Baseline(baseline) => {
+                let place =
+                    Place { source: Source::None, signal: baseline.name(), layer: None, smoother: Smoother::Raw };
+                Ok(vec![given.finding(place, &baseline.columns(samples), None)])
+            }
+        }
+    }
+}
+
+impl Given<'_> {
+    fn finding(&self, place: Place, traces: &[Labelled], windows: Option<&[Labelled]>) -> Finding {
+        let finding = finding(place, traces, windows, self.asked.shapes, self.settings, self.resamples);
+        (self.done)();
+        finding
+    }
+}
+
 /// One series under one smoother.
 fn correlated(
     series: Series,
     smoother: Smoother,
     values: &Values<'_>,
     samples: &[&Sample],
-    settings: &Settings,
-    resamples: &Resamples,
+    given: &Given<'_>,
 ) -> Result<Finding> {
     let layer = series.layer.map(usize::from);
     let place = Place { source: Source::Model, signal: series.signal, layer, smoother };
     let (mut traces, mut windows) = (Vec::new(), Vec::new());
     for (sample, values) in samples.iter().zip(values.by_sample()) {
-        let values = smooth(values, sample.recording.n_prompt, smoother, settings)?;
+        let values = smooth(values, sample.recording.n_prompt, smoother, given.settings)?;
         traces.push(sample.mask.pair(&values));
         windows.push(sample.windows.as_ref().map(|windows| windows.pair(&values)));
     }
     let windows = windows.into_iter().collect::<Option<Vec<_>>>();
-    Ok(finding(place, &traces, windows.as_deref(), settings, resamples))
+    Ok(given.finding(place, &traces, windows.as_deref()))
 }
 
 /// The rows of each known trace in a file, whose tokens must be those of the trace.

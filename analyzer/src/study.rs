@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use epikv_schemas::Trace;
 use epikv_signals::Smoother;
-use epikv_stats::{Confidence, FisherMethod, SignalOrder};
+use epikv_stats::{Confidence, FisherMethod, RankScratch, SignalOrder};
 use rayon::prelude::*;
 
 use crate::bands::BAND_SIGNAL;
@@ -183,7 +183,7 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
             (place, baseline.columns(samples), None)
         }
     };
-    Ok(finding(place, &traces, windows.as_deref(), settings, resamples))
+    Ok(finding(place, &traces, windows.as_deref(), true, settings, resamples))
 }
 
 /// Which column of a study.
@@ -195,19 +195,25 @@ pub(crate) struct Place {
     pub(crate) smoother: Smoother,
 }
 
-/// Correlates one column: its tokens and, where there are such labels, its windows, both by trace.
+/// Correlates one column: its tokens and, where there are such labels, its windows, both by trace. Without shapes it says
+/// nothing of the position.
 pub(crate) fn finding(
     place: Place,
     traces: &[Labelled],
     windows: Option<&[Labelled]>,
+    with_shapes: bool,
     settings: &Settings,
     resamples: &Resamples,
 ) -> Finding {
     let Settings { confidence, fisher, surrogates, .. } = *settings;
     let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
     let Place { source, signal, layer, smoother } = place;
-    // One sort a trace gives its coefficient and its shape.
+    let mut scratch = RankScratch::default();
+    // One sort a trace gives its coefficient and its shape; the coefficient alone takes half the work.
     let of = |trace: &Labelled| {
+        if !with_shapes {
+            return (TraceRho::of(trace, &mut scratch), TraceShape::unknown(trace));
+        }
         let sorted = SignalOrder::new(trace.signal());
         (TraceRho::of_order(trace, sorted.as_ref()), TraceShape::of(trace, sorted.as_ref()))
     };

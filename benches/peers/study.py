@@ -5,8 +5,9 @@ the obvious polars and pandas scripts, on the same files.
 
 FOLDER is one that `make_signals.py` wrote (the goals are about `make_signals.py FOLDER 1e6 128 100`). Each contestant is a
 process of its own and is run RUNS times, one after another; medians of its seconds from start to end are printed, and the
-most memory that it ever held. Ours writes all of its files besides: all columns of the record, figures, report. Peers: polars,
-lazy (polars that scans lazily, a column at a time), pandas. Coefficients must agree.
+most memory that it ever held. Ours is run with `--rho-only`, which is what the peers compute, and with all of its figures;
+both write their files and draw. Peers: polars, lazy (polars that scans lazily, a column at a time), pandas. Coefficients
+must agree.
 """
 
 import json
@@ -98,8 +99,9 @@ def main():
     peers = sys.argv[4].split(",") if len(sys.argv) > 4 else list(PEERS)
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
-        peer = lambda name: [sys.executable, __file__, "--one", name, folder, scratch / name]  # noqa: E731
-        commands = {"epikv correlate": ours(epikv, folder, scratch / "out")} | {name: peer(name) for name in peers}
+        own = ours(epikv, folder, scratch / "out")
+        commands = {"rho only": [*own, "--rho-only"], "all figures": own}
+        commands |= {name: [sys.executable, "-W", "ignore", __file__, "--one", name, folder, scratch / name] for name in peers}
         measured = {name: [] for name in commands}
         for _ in range(runs):
             for name, command in commands.items():
@@ -110,7 +112,7 @@ def main():
             worst = np.abs(np.array(got) - np.array(want)).max()
             assert worst < 1e-9, (name, worst)
     print(f"{len(want[0])} columns, median of {runs} runs in seconds (least to most), most memory")
-    own = statistics.median(seconds for seconds, _ in measured["epikv correlate"])
+    own = statistics.median(seconds for seconds, _ in measured["rho only"])
     for name, found in measured.items():
         seconds = sorted(seconds for seconds, _ in found)
         median = statistics.median(seconds)

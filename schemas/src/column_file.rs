@@ -92,10 +92,13 @@ impl ColumnFile {
         let mut values = Vec::new();
         self.each_batch([(&name, Kind::F32)], |_, [array]| {
             let array = array.as_primitive::<Float32Type>();
-            if array.null_count() == 0 {
-                values.extend(array.values().iter().map(|&value| Some(value)));
-            } else {
-                values.extend(array.iter());
+            let first = values.len();
+            values.extend(array.values().iter().map(|&value| Some(value)));
+            // Nulls are few: the first token of a trace, most often.
+            if let Some(nulls) = array.nulls() {
+                for row in (!nulls.inner()).set_indices() {
+                    values[first + row] = None;
+                }
             }
             Ok(())
         })?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use epikv_analyzer::figure::{About, Plot, gallery};
-use epikv_analyzer::{AtBudget, Reference, Stored, Summary, join_labels};
+use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
 use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
 use serde_json::Value;
 
@@ -30,8 +30,9 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
 
     let (samples, settings) = (&recorded.samples, &plan.settings);
     let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
-    let bar = progress::bar("columns", stored.n_columns(samples, names.as_deref(), settings), args.model.quiet);
-    let study = || stored.study(samples, names.as_deref(), settings, &|| bar.inc(1));
+    let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
+    let bar = progress::bar("columns", stored.n_columns(samples, asked, settings), args.model.quiet);
+    let study = || stored.study(samples, asked, settings, &|| bar.inc(1));
     let (found, inputs) = rayon::join(study, || inputs(args, &stored));
     let (found, inputs) = (found?, inputs?);
     bar.finish_and_clear();

@@ -99,6 +99,17 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
     assert!(by_trace.iter().all(|row| row.rho.is_some() != row.reason.is_some()));
 }
 
+/// Puts the first trace of a file into folder `a` and the others into `b`.
+fn split<R: Record>(place: &Place, file: &str, id: fn(&R) -> &str) {
+    let (rows, provenance) = read_table::<R>(&place.path("all").join(file)).unwrap();
+    let first = id(&rows[0]).to_owned();
+    let (a, b): (Vec<R>, Vec<R>) = rows.into_iter().partition(|row| id(row) == first);
+    for (part, rows) in [("a", a), ("b", b)] {
+        std::fs::create_dir_all(place.path(part)).unwrap();
+        write_table(&place.path(part).join(file), &rows, &provenance).unwrap();
+    }
+}
+
 #[test]
 fn signals_from_files_give_what_recording_gives() {
     let place = labelled();
@@ -112,15 +123,6 @@ fn signals_from_files_give_what_recording_gives() {
     assert!(!place.path("again").join("agreement.parquet").exists(), "no score was replayed");
 
     // The same recorded in two parts.
-    fn split<R: Record>(place: &Place, file: &str, id: fn(&R) -> &str) {
-        let (rows, provenance) = read_table::<R>(&place.path("all").join(file)).unwrap();
-        let first = id(&rows[0]).to_owned();
-        let (a, b): (Vec<R>, Vec<R>) = rows.into_iter().partition(|row| id(row) == first);
-        for (part, rows) in [("a", a), ("b", b)] {
-            std::fs::create_dir_all(place.path(part)).unwrap();
-            write_table(&place.path(part).join(file), &rows, &provenance).unwrap();
-        }
-    }
     split::<SignalsHs>(&place, "signals_hs.parquet", |row| &row.trace_id);
     split::<SignalsKv>(&place, "signals_kv.parquet", |row| &row.trace_id);
     let signals = ["--signals", "hs_l2,kv_key_var,lag_next"];
