@@ -1,12 +1,12 @@
 //! Times recording beside a plain pass over the same tokens, for `docs/statistics.md`.
 //!
-//! `cargo run --release --example recording -- MODEL TOKENS RUNS [SIGNAL,..|attention]` prints the median seconds of a plain
-//! pass in the same chunks and of a recording, in turns, the share that recording adds (median over the turns), and the most
-//! memory that the process ever held (Linux). Without signals those of hidden states, keys and values are recorded.
+//! `cargo run --release --example recording -- MODEL TOKENS RUNS [SIGNAL,..|attention]` runs a plain pass and a recording in
+//! turns, in the same chunks. It prints the median CPU seconds of both, which other programs disturb less than elapsed ones do,
+//! the share that recording adds (median over the turns, least and most), and the most memory that the process ever held. All
+//! as Linux counts it. Without signals those of hidden states, keys and values are recorded.
 
 use std::error::Error;
 use std::io::Write;
-use std::time::Instant;
 
 use epikv_analyzer::{RecordOptions, record};
 use epikv_model::batch::{LogitsOf, RowInput};
@@ -42,20 +42,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = RecordOptions::default();
     let (mut plain, mut recorded) = (Vec::new(), Vec::new());
     for _ in 0..runs {
-        let started = Instant::now();
+        let started = cpu_seconds()?;
         plain_pass(&decoder, &trace, options.chunk.get())?;
-        plain.push(started.elapsed().as_secs_f64());
-        let started = Instant::now();
+        let between = cpu_seconds()?;
         let recording = record(&decoder, &trace, &signals, options)?;
-        recorded.push(started.elapsed().as_secs_f64());
+        recorded.push(cpu_seconds()? - between);
+        plain.push(between - started);
         drop(recording);
     }
-    let shares: Vec<f64> = plain.iter().zip(&recorded).map(|(plain, recorded)| recorded / plain - 1.0).collect();
+    let mut shares: Vec<f64> = plain.iter().zip(&recorded).map(|(plain, recorded)| recorded / plain - 1.0).collect();
+    shares.sort_by(f64::total_cmp);
     let middle = |values: &[f64]| median(values).unwrap_or_default();
     let names: Vec<&str> = signals.iter().map(|row| row.spec.name).collect();
     writeln!(
         std::io::stdout(),
-        "{n} tokens, {} signals ({}): plain {:.3} s, recording {:.3} s, adds {:.1} % (shares {:.3?}), {}",
+        "{n} tokens, {} signals ({}): plain {:.2} s, recording {:.2} s, adds {:.1} % ({:.3?}), {}",
         names.len(),
         names.join(" "),
         middle(&plain),
@@ -76,6 +77,16 @@ fn plain_pass(decoder: &Decoder, trace: &Trace, chunk: usize) -> Result<(), Box<
         decoder.forward(&[input], &mut [&mut cache], &ProbePlan::default())?;
     }
     Ok(())
+}
+
+/// Seconds that all threads of the process have run, in user code and in the kernel.
+fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
+    const TICKS_A_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // Fields 14 and 15; the name before may hold blanks and ends with a bracket.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    let ticks = fields.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
+    Ok(ticks / TICKS_A_SECOND)
 }
 
 /// The most memory that was ever resident, as the kernel says.

@@ -6,6 +6,8 @@
 
 /// Below this many keys the comparison sort is faster than three passes over 2048 counters.
 const SHORT: usize = 768;
+/// Up to this many keys two passes tell nearly all keys apart.
+const FEW: usize = 1 << 16;
 /// Bits of a pass at most, and its counters.
 const MOST_BITS: u32 = 11;
 const RADIX: usize = 1 << MOST_BITS;
@@ -23,7 +25,7 @@ pub fn ordered_key(x: f32) -> u32 {
 ///
 /// # Panics
 ///
-/// If the lengths differ.
+/// If the lengths differ, or with 2^32 keys or more.
 pub fn sort_keys(keys: &mut [u32], scratch: &mut [u32]) {
     sort_by_digits(keys, scratch, |key| key);
 }
@@ -49,23 +51,27 @@ pub(crate) fn sort_tagged(keys: &mut [u64]) {
 
 /// Only the bits in which the keys differ are sorted by, in as few passes of equal width as they take: a column of one sign and
 /// few exponents takes two or three short ones. That also spreads the last digit, where all keys of one counter would wait for
-/// each other.
+/// each other. Columns of up to [`FEW`] keys take two passes over the highest bits; hardly any two keys agree in these, and the
+/// few that do are put in order by comparison.
 fn sort_by_digits<T: Copy + Ord>(keys: &mut [T], scratch: &mut [T], key_of: impl Fn(T) -> u32) {
     if keys.len() < SHORT {
         keys.sort_unstable();
         return;
     }
     assert_eq!(keys.len(), scratch.len(), "the scratch column is as long as the keys");
+    assert!(u32::try_from(keys.len()).is_ok(), "a place has 32 bits: the counters of a pass fit into the first cache");
     let (least, most) =
         keys.iter().fold((u32::MAX, 0), |(least, most), &key| (least.min(key_of(key)), most.max(key_of(key))));
     let bits = u32::BITS - (most - least).leading_zeros();
     if bits == 0 {
         return; // all keys are equal
     }
-    let n_passes = bits.div_ceil(MOST_BITS);
-    let width = bits.div_ceil(n_passes);
-    let digit = |key: T, pass: u32| (key_of(key).wrapping_sub(least) >> (pass * width)) as usize & ((1 << width) - 1);
-    let mut counts = vec![[0_usize; RADIX]; n_passes as usize];
+    let n_passes = bits.div_ceil(MOST_BITS).min(if keys.len() <= FEW { 2 } else { u32::MAX });
+    let width = bits.div_ceil(n_passes).min(MOST_BITS);
+    let left = bits.saturating_sub(n_passes * width);
+    let high = |key: T| key_of(key).wrapping_sub(least) >> left;
+    let digit = |key: T, pass: u32| (high(key) >> (pass * width)) as usize & ((1 << width) - 1);
+    let mut counts = vec![[0_u32; RADIX]; n_passes as usize];
     for &key in keys.iter() {
         for (pass, count) in (0..).zip(&mut counts) {
             let at = digit(key, pass) & (RADIX - 1);
@@ -80,19 +86,24 @@ fn sort_by_digits<T: Copy + Ord>(keys: &mut [T], scratch: &mut [T], key_of: impl
     if n_passes % 2 == 1 {
         to.copy_from_slice(from);
     }
+    if left > 0 {
+        for equal in keys.chunk_by_mut(|&a, &b| high(a) == high(b)).filter(|equal| equal.len() > 1) {
+            equal.sort_unstable();
+        }
+    }
 }
 
 /// Moves every key to its place by one digit, keeping the order of equal digits. `count` becomes the running places.
 ///
 /// The mask is the array length, so that indexing needs no check; nothing wraps, since there are as many places as keys.
-fn scatter<T: Copy>(from: &[T], to: &mut [T], count: &mut [usize; RADIX], digit: impl Fn(T) -> usize) {
-    let mut start = 0_usize;
+fn scatter<T: Copy>(from: &[T], to: &mut [T], count: &mut [u32; RADIX], digit: impl Fn(T) -> usize) {
+    let mut start = 0_u32;
     for slot in count.iter_mut() {
         start = start.wrapping_add(std::mem::replace(slot, start));
     }
     for &key in from {
         let slot = &mut count[digit(key) & (RADIX - 1)];
-        to[*slot] = key;
+        to[*slot as usize] = key;
         *slot = slot.wrapping_add(1);
     }
 }
