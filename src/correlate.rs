@@ -4,6 +4,7 @@ mod between;
 mod decisions;
 mod files;
 mod labels;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -37,6 +38,9 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let folder = RunFolder::open(&args.out, &names, args.model.fresh)?;
     let reference = args.reference.as_deref().map(Reference::read).transpose()?;
+    if !args.recorded.is_empty() {
+        return stored::run(args, &plan, folder, reference.as_ref());
+    }
     let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
     label::check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
@@ -84,15 +88,26 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
         published,
     ];
     let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-    let report =
-        files::report(args, &model, &recorded, &summary, &plan.settings, plot.is_some(), &charts, &more, &notes);
+    let report = files::report(
+        args,
+        model.origin.id(),
+        &recorded,
+        &summary,
+        &plan.settings,
+        plot.is_some(),
+        &charts,
+        &more,
+        &notes,
+    );
     let results = files::Results {
         found: &found,
-        compared: &compared,
-        enriched: &enriched,
-        between: &between,
-        predictable: &predictable,
-        decided: &decided,
+        replayed: Some(files::Replayed {
+            compared: &compared,
+            enriched: &enriched,
+            between: &between,
+            predictable: &predictable,
+            decided: &decided,
+        }),
         plot: plot.as_ref(),
         charts: &charts,
         report: &report,

@@ -93,7 +93,7 @@ impl Side {
         let Some(column) = columns.iter().find(|c| (c.signal, c.layer) == (self.signal, self.layer)) else {
             return Ok(None);
         };
-        let mut values = smooth(&column.values, sample.recording.n_prompt, self.smoother, settings)?;
+        let mut values = smooth(&column.values, sample.recording.n_prompt, self.smoother, settings)?.into_owned();
         if self.negated {
             values.iter_mut().flatten().for_each(|value| *value = -*value);
         }

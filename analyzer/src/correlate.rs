@@ -128,7 +128,16 @@ pub struct Correlation {
 /// Cost `O(n log n)` in the tokens; a replicate of the bootstrap costs `O(min(n, k^2))` for `k` usable traces.
 pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation {
     let mut scratch = RankScratch::default();
-    let by_trace: Vec<_> = traces.iter().map(|trace| TraceRho::of(trace, &mut scratch)).collect();
+    let by_trace = traces.iter().map(|trace| TraceRho::of(trace, &mut scratch)).collect();
+    correlate_given(traces, by_trace, intervals)
+}
+
+/// The same with the coefficients of the traces at hand.
+pub(crate) fn correlate_given(
+    traces: &[Labelled],
+    by_trace: Vec<Result<TraceRho, Undefined>>,
+    intervals: &Intervals<'_>,
+) -> Correlation {
     let usable: Vec<&Labelled> = traces.iter().zip(&by_trace).filter(|(_, rho)| rho.is_ok()).map(|(t, _)| t).collect();
     let rhos: Vec<f64> = by_trace.iter().flatten().map(|t| t.rho).collect();
     let left_out = |reason| by_trace.iter().filter(|rho| rho.err() == Some(reason)).count();
@@ -160,8 +169,13 @@ pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation 
 }
 
 fn pooled(usable: &[&Labelled], intervals: &Intervals<'_>) -> (BinaryRanks, Figure) {
-    let Some(pool) = Pool::new(usable) else { return <_>::default() };
-    let ranks = pool.ranks(&vec![1; usable.len()]);
+    let resamples = intervals.resamples;
+    let pool = if resamples.has_any(usable.len()) { Pool::new(usable) } else { None };
+    let ranks = match &pool {
+        Some(pool) => Some(pool.ranks(&vec![1; usable.len()])),
+        None => together(usable),
+    };
+    let Some(ranks) = ranks else { return <_>::default() };
     let fisher = |rho| fisher_interval(rho, usable.len() as u64, intervals.confidence, intervals.fisher);
     let interval = ranks.rho().map(fisher);
     let figure = Figure {
@@ -171,21 +185,26 @@ fn pooled(usable: &[&Labelled], intervals: &Intervals<'_>) -> (BinaryRanks, Figu
         ci_hi: interval.and_then(|ci| ci.hi),
         ..Figure::default()
     };
-    let draws = intervals.resamples.draws(usable.len(), |counts| pool.ranks(counts).rho());
-    (ranks, figure.with_draws(draws, intervals.confidence))
+    let draws = pool.map(|pool| resamples.draws(usable.len(), |counts| pool.ranks(counts).rho()));
+    (ranks, figure.with_draws(draws.unwrap_or_default(), intervals.confidence))
+}
+
+/// The ranks of all tokens, once: a third of the work of [`Pool`], where nothing is resampled.
+fn together(traces: &[&Labelled]) -> Option<BinaryRanks> {
+    let signal = traces.iter().map(|trace| trace.signal()).collect::<Vec<_>>().concat();
+    let important = traces.iter().map(|trace| trace.important()).collect::<Vec<_>>().concat();
+    BinaryRanks::from_f32(&signal, &important, &mut RankScratch::default())
 }
 
 /// Rho over traces, and how many there are.
 fn between(traces: &[Labelled], intervals: &Intervals<'_>) -> (usize, Figure) {
-    let mean = |values: &mut dyn Iterator<Item = f64>| {
-        let (sum, n) = values.fold((0.0, 0_u32), |(sum, n), x| (sum + x, n + 1));
-        (n > 0).then(|| sum / f64::from(n))
-    };
     let levels: Vec<(f64, f64)> = traces
         .iter()
         .filter_map(|trace| {
-            let level = mean(&mut trace.signal().iter().map(|&x| f64::from(x)))?;
-            Some((level, mean(&mut trace.important().iter().map(|&one| f64::from(u8::from(one))))?))
+            let (signal, important) = (trace.signal(), trace.important());
+            let (sum, n) = (signal.iter().map(|&x| f64::from(x)).sum::<f64>(), signal.len() as f64);
+            let n_important = important.iter().filter(|&&one| one).count() as f64;
+            (n > 0.0).then(|| (sum / n, n_important / n))
         })
         .collect();
     let (signal, share): (Vec<f64>, Vec<f64>) = levels.into_iter().unzip();

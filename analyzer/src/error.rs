@@ -55,6 +55,42 @@ pub enum Error {
         /// What the label says.
         got: String,
     },
+    /// A file of signals that were recorded of other tokens.
+    #[error("{}: trace {trace_id}, position {pos}: expected {expected}, got {got}", path.display())]
+    OtherTokens {
+        /// The file.
+        path: PathBuf,
+        /// The trace.
+        trace_id: String,
+        /// Position in the trace.
+        pos: usize,
+        /// What the trace has there.
+        expected: String,
+        /// What the file has.
+        got: String,
+    },
+    /// A trace that was recorded in two of the files.
+    #[error("{}: trace {trace_id}: expected it in one file of signals, got it in two", path.display())]
+    RecordedTwice {
+        /// The trace.
+        trace_id: String,
+        /// The second file.
+        path: PathBuf,
+    },
+    /// Files of one table that were not recorded alike.
+    #[error("{}: expected the signals and layers of {}, got others", path.display(), first.display())]
+    OtherColumns {
+        /// The file.
+        path: PathBuf,
+        /// The file before it.
+        first: PathBuf,
+    },
+    /// A folder without recorded signals.
+    #[error("{}: expected files of signals, got none", folder.display())]
+    NothingRecorded {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A reference table that cannot be understood.
     #[error("{}: line {line}, column {column}: expected {expected}, got {got}", path.display())]
     BadReference {
@@ -113,6 +149,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::OtherVocabulary { .. } => Some("record with the model that the traces were made with".to_owned()),
+            Self::OtherTokens { .. } => Some("signals and traces must come from the same traces file".to_owned()),
+            Self::RecordedTwice { .. } => Some("folders of signals recorded in parts hold different traces".to_owned()),
+            Self::OtherColumns { .. } => Some("record all parts with the same model and signals".to_owned()),
+            Self::NothingRecorded { .. } => Some("`epikv correlate --model` writes signals_*.parquet".to_owned()),
             Self::OtherLabels { .. } => Some("labels and traces must come from the same traces file".to_owned()),
             Self::BadColumn { .. } | Self::NotRecordedColumn { .. } => {
                 Some("--compare hs_l2@layer=10@smooth=mean64,epikv; `epikv signals` lists the signals".to_owned())

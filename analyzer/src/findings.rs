@@ -2,10 +2,11 @@
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;
-use epikv_stats::partial::partial_spearman;
-use epikv_stats::spearman;
-use epikv_stats::stratified::{position_bins, stratified_rho};
+use epikv_stats::partial::partial_rho_of_ranks;
+use epikv_stats::spearman::spearman_of_ranks;
+use epikv_stats::stratified::binned_rho;
 use epikv_stats::trend::lag1_autocorrelation;
+use epikv_stats::{Midranks, SignalOrder};
 
 use crate::correlate::Correlation;
 use crate::join::Labelled;
@@ -59,22 +60,29 @@ const MIN_PARTIAL: usize = 8;
 const STRATA: usize = 10;
 
 impl TraceShape {
-    /// Of the labelled tokens of a trace, in order of positions.
-    pub(crate) fn of(trace: &Labelled) -> Self {
-        let values: Vec<f64> = trace.signal().iter().map(|&v| f64::from(v)).collect();
-        let order: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
-        let label: Vec<f64> = trace.important().iter().map(|&one| f64::from(u8::from(one))).collect();
-        let is_long = values.len() >= MIN_PARTIAL;
-        let partial = if is_long { partial_spearman(&values, &label, &[&order]) } else { None };
-        let strata = position_bins(values.len(), STRATA);
+    /// Of a trace whose shape nobody asked for.
+    pub(crate) fn unknown(trace: &Labelled) -> Self {
+        let n_important = trace.important().iter().filter(|&&one| one).count();
+        let n = trace.signal().len();
+        let mean = mean(&trace.signal().iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
+        Self { n, n_important, mean, rho_position: None, lag1: None, rho_partial: None, rho_stratified: None }
+    }
+
+    /// Of the labelled tokens of a trace, in order of positions, and sorted.
+    pub(crate) fn of(trace: &Labelled, sorted: Option<&SignalOrder>) -> Self {
+        let (signal, important) = (trace.signal(), trace.important());
+        let n = signal.len();
+        let wide: Vec<f64> = signal.iter().map(|&v| f64::from(v)).collect();
+        let (label, position) = (Midranks::of_labels(important), Midranks::ascending(n));
+        let long = sorted.filter(|_| n >= MIN_PARTIAL);
         Self {
-            n: values.len(),
-            n_important: trace.important().iter().filter(|&&one| one).count(),
-            mean: mean(&values),
-            rho_position: spearman(&values, &order),
-            lag1: lag1_autocorrelation(&values),
-            rho_partial: partial.map(|p| p.r),
-            rho_stratified: if is_long { stratified_rho(&values, trace.important(), &strata) } else { None },
+            n,
+            n_important: important.iter().filter(|&&one| one).count(),
+            mean: mean(&wide),
+            rho_position: sorted.and_then(|sorted| spearman_of_ranks(sorted.ranks(), &position)),
+            lag1: lag1_autocorrelation(&wide),
+            rho_partial: long.and_then(|sorted| partial_rho_of_ranks(sorted.ranks(), &label, &position)),
+            rho_stratified: long.and_then(|sorted| binned_rho(sorted, important, STRATA)),
         }
     }
 }

@@ -16,7 +16,10 @@ pub struct Labelled {
 impl Labelled {
     /// Pairs of value and label, in order of positions. A value that is null or not finite leaves its token out.
     pub fn new(tokens: impl IntoIterator<Item = (Option<f32>, bool)>) -> Self {
+        let tokens = tokens.into_iter();
         let mut labelled = Self::default();
+        labelled.signal.reserve(tokens.size_hint().0);
+        labelled.important.reserve(tokens.size_hint().0);
         for (value, important) in tokens {
             match value.filter(|v| v.is_finite()) {
                 Some(value) => {
@@ -59,15 +62,21 @@ impl Mask {
     /// # Errors
     /// If a label names a position or a token that the recorded trace does not have.
     pub fn new<'l>(recording: &Recording, labels: impl IntoIterator<Item = &'l LabelToken>) -> Result<Self> {
-        let mut tokens = Vec::new();
+        let mut mask = Self::default();
         for label in labels.into_iter().filter(|label| label.trace_id == recording.trace_id) {
-            let pos = position(recording, label)?;
-            if let (true, Some(important)) = (label.tested, label.important) {
-                tokens.push((pos, important));
-            }
+            mask.add(recording, label)?;
         }
-        tokens.sort_unstable();
-        Ok(Self { tokens })
+        mask.tokens.sort_unstable();
+        Ok(mask)
+    }
+
+    /// Takes in a label of the recorded trace, in order of positions.
+    pub(crate) fn add(&mut self, recording: &Recording, label: &LabelToken) -> Result<()> {
+        let pos = position(recording, label)?;
+        if let (true, Some(important)) = (label.tested, label.important) {
+            self.tokens.push((pos, important));
+        }
+        Ok(())
     }
 
     /// Positions and labels, `[n]`.

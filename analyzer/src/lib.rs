@@ -5,6 +5,8 @@
 //! labels, pooled over all tokens and within each trace, with baselines beside, and [`rows`], [`Summary`] and [`figure`] say
 //! what came out.
 //!
+//! [`Stored`] does the same to signals that were recorded before, a column at a time, where all of them would not fit into memory.
+//!
 //! Not here: how a signal is computed or smoothed (`epikv-signals`), how a coefficient is computed (`epikv-stats`), how
 //! labels come about, and writing files: rows, text and pixels go out.
 //!
@@ -31,6 +33,8 @@ pub mod compare;
 mod correlate;
 mod decision;
 mod decisions;
+#[cfg(test)]
+mod decode_loop;
 pub mod difficulty;
 pub mod enrichment;
 mod error;
@@ -52,6 +56,7 @@ pub mod rows;
 pub mod selection;
 #[cfg(test)]
 mod shared;
+mod stored;
 mod study;
 mod summary;
 mod tested;
@@ -73,6 +78,7 @@ pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
 pub use reference::Reference;
 pub use report::markdown;
 pub use resamples::{Draws, Resamples};
+pub use stored::{Asked, Stored, join_labels};
 pub use study::{Pool, Sample, Settings, n_columns, study};
 pub use summary::{DatasetSummary, Summary, SummaryRow};
 pub use tested::Tested;

@@ -9,6 +9,7 @@
 use std::ops::RangeInclusive;
 
 use epikv_stats::resample::Draws;
+use epikv_stats::surrogate::{Null, Statistics, Surrogates};
 use rayon::prelude::*;
 
 use crate::join::Labelled;
@@ -16,7 +17,7 @@ use crate::tested::{self, Tested};
 
 const N_LAYERS: usize = 32;
 const N_TRACES: usize = 75;
-const N_SURROGATES: usize = 199;
+const N_SURROGATES: u64 = 199;
 const BAND_A: RangeInclusive<usize> = 7..=13;
 const BAND_B: RangeInclusive<usize> = 18..=25;
 
@@ -87,11 +88,21 @@ fn study(seed: u64, planted: bool) -> Vec<Vec<Labelled>> {
 
 /// Layers that are found, with their signs.
 fn found(columns: &[Vec<Labelled>], seed: u64) -> Vec<(usize, bool)> {
-    let test = |traces: &Vec<Labelled>| {
-        let [_, within] = tested::test(&traces.iter().collect::<Vec<_>>(), N_SURROGATES, seed);
+    let prepare = |traces: &Vec<Labelled>| tested::prepare(&traces.iter().collect::<Vec<_>>()).expect("finite values");
+    let prepared: Vec<Surrogates> = columns.iter().map(prepare).collect();
+    // All layers have the same labels.
+    let mut null = vec![Vec::new(); N_LAYERS];
+    for replicate in 0..N_SURROGATES {
+        let labels = prepared[0].labels(Null::CrossTrace, seed, replicate);
+        for (null, layer) in null.iter_mut().zip(&prepared) {
+            null.push(layer.under(&labels));
+        }
+    }
+    let within = |(layer, null): (&Surrogates, &Vec<Statistics>)| {
+        let [_, within] = tested::beside(layer.observed(), null, &[]);
         within
     };
-    let mut all: Vec<Tested> = columns.iter().map(test).collect();
+    let mut all: Vec<Tested> = prepared.iter().zip(&null).map(within).collect();
     tested::adjust(&mut all.iter_mut().collect::<Vec<_>>());
     let significant = all.iter().enumerate().filter(|(_, t)| t.p_maxt <= Some(0.05));
     significant.filter_map(|(layer, t)| Some((layer, t.z_null? > 0.0))).collect()

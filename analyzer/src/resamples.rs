@@ -36,11 +36,16 @@ impl Resamples {
         self.seed
     }
 
+    /// Whether there are replicates over `n` traces.
+    pub(crate) fn has_any(&self, n: usize) -> bool {
+        n >= 2 && self.replicates > 0
+    }
+
     /// The replicates of a statistic over `n` traces, and its values with one trace left out.
     ///
     /// `statistic` gets the multiplicity of each trace, `[n]`.
     pub(crate) fn draws(&self, n: usize, statistic: impl Fn(&[u32]) -> Option<f64>) -> Draws {
-        if n < 2 || self.replicates == 0 {
+        if !self.has_any(n) {
             return Draws::default();
         }
         let counts = self.counts(n);

@@ -153,7 +153,10 @@ fn labels(sample: &Sample) -> Vec<Option<bool>> {
 /// The rolling z-score of the step at each layer.
 fn z_scores(sample: &Sample, settings: &Settings) -> Result<Vec<Vec<Option<f32>>>> {
     let of_layers = sample.recording.columns.iter().filter(|c| c.signal == BAND_SIGNAL && c.layer.is_some());
-    let z = |column: &Column| smooth(&column.values, sample.recording.n_prompt, Smoother::Z, settings);
+    let z = |column: &Column| {
+        let smoothed = smooth(&column.values, sample.recording.n_prompt, Smoother::Z, settings)?;
+        Ok(smoothed.into_owned())
+    };
     of_layers.map(z).collect()
 }
 

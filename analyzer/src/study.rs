@@ -4,16 +4,17 @@
 //! where windows start ([`WindowFrom`]). Columns are independent of one another and run in parallel; no number depends on
 //! how.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use epikv_schemas::Trace;
 use epikv_signals::Smoother;
-use epikv_stats::{Confidence, FisherMethod};
+use epikv_stats::{Confidence, FisherMethod, RankScratch, SignalOrder};
 use rayon::prelude::*;
 
 use crate::bands::BAND_SIGNAL;
 use crate::baseline::Baseline;
-use crate::correlate::{Intervals, correlate};
+use crate::correlate::{Intervals, correlate, correlate_given};
 use crate::error::Result;
 use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
 use crate::join::{Labelled, Mask};
@@ -21,6 +22,7 @@ use crate::lags::{Series, profile};
 use crate::record::{Column, Recording, WindowFrom};
 use crate::resamples::Resamples;
 use crate::tested::{self, Tested};
+use crate::trace_rho::TraceRho;
 use crate::windows::Windows;
 
 /// A trace with its labels and what was recorded of it.
@@ -181,7 +183,7 @@ fn plan<'s>(samples: &[&'s Sample], smoothers: &[Smoother]) -> Vec<Planned<'s>> 
 }
 
 /// What holds over a family: all layers and smoothings of a signal from one source, in one unit and scope.
-fn adjust(findings: &mut [Finding]) {
+pub(crate) fn adjust(findings: &mut [Finding]) {
     for family in findings.chunk_by_mut(|a, b| (a.source, a.signal) == (b.source, b.signal)) {
         let scopes: [fn(&mut Finding) -> Option<&mut Tested>; 4] = [
             |f| Some(&mut f.correlation.pooled.tested),
@@ -196,16 +198,14 @@ fn adjust(findings: &mut [Finding]) {
 }
 
 fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
-    let Settings { confidence, fisher, surrogates, .. } = *settings;
-    let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
     let mut lags = Vec::new();
-    let (source, signal, layer, smoother, traces, windows) = match column {
+    let (place, traces, windows) = match column {
         Planned::Recorded { source, columns, smoother } => {
-            let smoothed = |(sample, column): &(&Sample, &Column)| {
-                smooth(&column.values, sample.recording.n_prompt, *smoother, settings)
-            };
-            let series = columns.iter().map(smoothed).collect::<Result<Vec<_>>>()?;
-            let pair = |((sample, _), values): (&(&Sample, &Column), &Vec<Option<f32>>)| {
+            let smoothed = columns
+                .iter()
+                .map(|(sample, column)| smooth(&column.values, sample.recording.n_prompt, *smoother, settings));
+            let series = smoothed.collect::<Result<Vec<_>>>()?;
+            let pair = |((sample, _), values): (&(&Sample, &Column), &Cow<'_, [Option<f32>]>)| {
                 (sample.mask.pair(values), sample.windows.as_ref().map(|windows| windows.pair(values)))
             };
             let (traces, windows): (Vec<Labelled>, Vec<Option<Labelled>>) =
@@ -224,33 +224,72 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
             }
             let windows = windows.into_iter().collect::<Option<Vec<_>>>();
             let first = columns.first().map(|(_, column)| *column);
-            (*source, first.map_or("", |c| c.signal), first.and_then(|c| c.layer), *smoother, traces, windows)
+            let (signal, layer) = (first.map_or("", |c| c.signal), first.and_then(|c| c.layer));
+            (Place { source: *source, signal, layer, smoother: *smoother }, traces, windows)
         }
         Planned::Baseline(baseline) => {
-            (Source::None, baseline.name(), None, Smoother::Raw, baseline.columns(samples), None)
+            let place = Place { source: Source::None, signal: baseline.name(), layer: None, smoother: Smoother::Raw };
+            (place, baseline.columns(samples), None)
         }
     };
-    let mut correlation = correlate(&traces, &intervals);
+    Ok(Finding { lags, ..finding(place, &traces, windows.as_deref(), true, settings, resamples) })
+}
+
+/// Which column of a study.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) source: Source,
+    pub(crate) signal: &'static str,
+    pub(crate) layer: Option<usize>,
+    pub(crate) smoother: Smoother,
+}
+
+/// Correlates one column: its tokens and, where there are such labels, its windows, both by trace. Without shapes it says
+/// nothing of the position.
+pub(crate) fn finding(
+    place: Place,
+    traces: &[Labelled],
+    windows: Option<&[Labelled]>,
+    with_shapes: bool,
+    settings: &Settings,
+    resamples: &Resamples,
+) -> Finding {
+    let Settings { confidence, fisher, surrogates, .. } = *settings;
+    let intervals = Intervals { confidence, fisher, resamples, n_surrogates: surrogates };
+    let Place { source, signal, layer, smoother } = place;
+    let mut scratch = RankScratch::default();
+    // One sort a trace gives its coefficient and its shape; the coefficient alone takes half the work.
+    let of = |trace: &Labelled| {
+        if !with_shapes {
+            return (TraceRho::of(trace, &mut scratch), TraceShape::unknown(trace));
+        }
+        let sorted = SignalOrder::new(trace.signal());
+        (TraceRho::of_order(trace, sorted.as_ref()), TraceShape::of(trace, sorted.as_ref()))
+    };
+    let (by_trace, shapes) = traces.iter().map(of).unzip();
+    let mut correlation = correlate_given(traces, by_trace, &intervals);
     if signal != BAND_SIGNAL {
         // Only the means over bands combine replicates.
         correlation.forget_draws();
     }
     let windows = windows.map(|windows| {
-        let mut correlation = correlate(&windows, &intervals);
+        let mut correlation = correlate(windows, &intervals);
         correlation.forget_draws();
         correlation
     });
-    let shapes = traces.iter().map(TraceShape::of).collect();
-    Ok(Finding { source, signal, layer, smoother, correlation, windows, shapes, lags })
+    Finding { source, signal, layer, smoother, correlation, windows, shapes, lags: Vec::new() }
 }
 
 /// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
-pub(crate) fn smooth(
-    values: &[Option<f32>],
+pub(crate) fn smooth<'v>(
+    values: &'v [Option<f32>],
     n_prompt: usize,
     smoother: Smoother,
     settings: &Settings,
-) -> Result<Vec<Option<f32>>> {
+) -> Result<Cow<'v, [Option<f32>]>> {
+    if smoother == Smoother::Raw && values.iter().flatten().all(|value| value.is_finite()) {
+        return Ok(Cow::Borrowed(values));
+    }
     let mut smoothing = smoother.start(settings.window)?;
     let (prompt, decoded) = values.split_at(n_prompt.min(values.len()));
     let mut smoothed: Vec<_> = prompt.iter().map(|&value| smoothing.push(value)).collect();
@@ -258,7 +297,7 @@ pub(crate) fn smooth(
         smoothing.reset();
     }
     smoothed.extend(decoded.iter().map(|&value| smoothing.push(value)));
-    Ok(smoothed)
+    Ok(Cow::Owned(smoothed))
 }
 
 #[cfg(test)]
@@ -367,7 +406,7 @@ pub(crate) mod tests {
     fn smoothers_start_where_they_are_told_to() {
         let values: Vec<Option<f32>> = [8.0, 4.0, 2.0, 6.0].map(Some).to_vec();
         let mut settings = settings();
-        let mean = |settings: &Settings| smooth(&values, 2, Smoother::Mean, settings).expect("a window");
+        let mean = |settings: &Settings| smooth(&values, 2, Smoother::Mean, settings).expect("a window").into_owned();
         assert_eq!(mean(&settings), [8.0, 6.0, 2.0, 4.0].map(Some));
         settings.window_from = WindowFrom::Prompt;
         assert_eq!(mean(&settings), [8.0, 6.0, 14.0 / 3.0, 5.0].map(Some));

@@ -1,6 +1,6 @@
 //! One trace: how its signal ranks against its labels, or why that is undefined.
 
-use epikv_stats::{BinaryRanks, RankScratch};
+use epikv_stats::{BinaryRanks, RankScratch, SignalOrder};
 
 use crate::join::Labelled;
 
@@ -50,7 +50,18 @@ impl TraceRho {
             return Err(Undefined::Short);
         }
         // The values are finite, so ranks exist; without them the signal has no order, as if constant.
-        let ranks = BinaryRanks::from_f32(trace.signal(), trace.important(), scratch);
+        Self::of_ranks(BinaryRanks::from_f32(trace.signal(), trace.important(), scratch))
+    }
+
+    /// The same of a trace whose signal is sorted already.
+    pub(crate) fn of_order(trace: &Labelled, order: Option<&SignalOrder>) -> Result<Self, Undefined> {
+        if trace.signal().len() < MIN_TOKENS {
+            return Err(Undefined::Short);
+        }
+        Self::of_ranks(order.map(|order| BinaryRanks::from_ranks(order.ranks(), trace.important())))
+    }
+
+    fn of_ranks(ranks: Option<BinaryRanks>) -> Result<Self, Undefined> {
         let ranks = ranks.ok_or(Undefined::ConstantSignal)?;
         let auc = ranks.auc().ok_or(Undefined::ConstantLabel)?;
         let rho = ranks.rho().ok_or(Undefined::ConstantSignal)?;
@@ -64,7 +75,9 @@ mod tests {
 
     fn of(tokens: &[(f32, bool)]) -> Result<TraceRho, Undefined> {
         let trace = Labelled::new(tokens.iter().map(|&(v, one)| (Some(v), one)));
-        TraceRho::of(&trace, &mut RankScratch::default())
+        let rho = TraceRho::of(&trace, &mut RankScratch::default());
+        assert_eq!(TraceRho::of_order(&trace, SignalOrder::new(trace.signal()).as_ref()), rho);
+        rho
     }
 
     #[test]

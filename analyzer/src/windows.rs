@@ -22,24 +22,30 @@ impl Windows {
     /// # Errors
     /// If a window lies outside the recorded trace.
     pub fn new<'l>(recording: &Recording, labels: impl IntoIterator<Item = &'l LabelWindow>) -> Result<Self> {
-        let n = recording.token_ids.len();
-        let mut windows = Vec::new();
+        let mut all = Self::default();
         for label in labels.into_iter().filter(|label| label.trace_id == recording.trace_id) {
-            let span = usize::try_from(label.start).ok().zip(usize::try_from(label.end).ok());
-            let Some((start, end)) = span.filter(|(start, end)| start < end && *end <= n) else {
-                return Err(Error::OtherLabels {
-                    trace_id: recording.trace_id.clone(),
-                    pos: label.start,
-                    expected: format!("a window inside 0..{n}"),
-                    got: format!("{}..{}", label.start, label.end),
-                });
-            };
-            if let Some(flipped) = label.flipped {
-                windows.push((start, end, flipped));
-            }
+            all.add(recording, label)?;
         }
-        windows.sort_unstable();
-        Ok(Self { windows })
+        all.windows.sort_unstable();
+        Ok(all)
+    }
+
+    /// Takes in a window of the recorded trace, in order of starts.
+    pub(crate) fn add(&mut self, recording: &Recording, label: &LabelWindow) -> Result<()> {
+        let n = recording.token_ids.len();
+        let span = usize::try_from(label.start).ok().zip(usize::try_from(label.end).ok());
+        let Some((start, end)) = span.filter(|(start, end)| start < end && *end <= n) else {
+            return Err(Error::OtherLabels {
+                trace_id: recording.trace_id.clone(),
+                pos: label.start,
+                expected: format!("a window inside 0..{n}"),
+                got: format!("{}..{}", label.start, label.end),
+            });
+        };
+        if let Some(flipped) = label.flipped {
+            self.windows.push((start, end, flipped));
+        }
+        Ok(())
     }
 
     /// Pairs the mean of a column over each window with its outcome. A window without any value has no mean.

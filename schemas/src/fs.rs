@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Read, Write},
+    io::{self, BufReader, BufWriter, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -61,7 +61,7 @@ pub fn create_folder(path: &Path) -> Result<()> {
 
 /// Size and hash of a file, read in pieces.
 pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
-    let mut file = open(path)?;
+    let mut file = BufReader::with_capacity(1 << 18, open(path)?);
     let mut sink = Hashing::new(io::sink());
     io::copy(&mut file, &mut sink).map_err(failed("read", path))?;
     Ok(sink.fingerprint())

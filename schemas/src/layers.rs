@@ -50,7 +50,7 @@ impl PerLayer {
 }
 
 /// Name of a layer's column.
-fn column_name(family: &str, layer: u16) -> String {
+pub(crate) fn column_name(family: &str, layer: u16) -> String {
     format!("{family}_l{layer:02}")
 }
 

@@ -4,7 +4,8 @@
 //! encodings, the documentation and the tests that every record must pass all derive from that one list of columns.
 //!
 //! - [`write_table`] sorts, checks and writes rows; the file appears whole or not at all, and equal rows give equal bytes.
-//! - [`read_table`] checks the schema version and every column before it hands out rows.
+//! - [`read_table`] checks the schema version and every column before it hands out rows; [`read_in_parts`] hands them out part
+//!   by part, and a [`ColumnFile`] is read column by column, where all of a file does not fit into memory.
 //! - [`Provenance`] travels inside each file; [`Manifest`] lists the finished files of a run folder with their sha256.
 //! - [`registry`] lists all tables, and [`describe`] puts them in words for `epikv schema` and `docs/files.md`.
 //!
@@ -37,6 +38,7 @@
 //! ```
 
 mod cell;
+mod column_file;
 pub mod describe;
 mod encoding;
 mod error;
@@ -56,11 +58,12 @@ mod testing;
 mod write;
 
 pub use cell::Cell;
+pub use column_file::{ColumnFile, NumberColumn};
 pub use error::{Error, Result};
 pub use layers::PerLayer;
 pub use manifest::{Entry, Manifest};
 pub use provenance::Provenance;
-pub use read::read_table;
+pub use read::{read_in_parts, read_table};
 pub use record::Record;
 pub use records::*;
 pub use role::Role;

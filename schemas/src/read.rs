@@ -27,10 +27,20 @@ use crate::{
 /// Another table or major version, a missing column, another type, a null or word where the schema has none, a cut or
 /// damaged file. Whatever the bytes are, the answer is an error and not a panic.
 pub fn read_table<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
-    open::guarded(path, || read_checked(path))
+    let mut rows = Vec::new();
+    let provenance = read_in_parts(path, |part| rows.extend(part))?;
+    Ok((rows, provenance))
 }
 
-fn read_checked<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
+/// As [`read_table`], handing out the rows part by part: for files that are not to lie in memory.
+///
+/// # Errors
+/// As [`read_table`]; parts that came before a damaged one have been handed out.
+pub fn read_in_parts<R: Record>(path: &Path, mut each: impl FnMut(Vec<R>)) -> Result<Provenance> {
+    open::guarded(path, || read_checked(path, &mut each))
+}
+
+fn read_checked<R: Record>(path: &Path, each: &mut dyn FnMut(Vec<R>)) -> Result<Provenance> {
     let table = R::table();
     let (file, metadata) = open::open(path)?;
     let provenance = Provenance::from_metadata(path, metadata.metadata().file_metadata().key_value_metadata())?;
@@ -44,21 +54,22 @@ fn read_checked<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
         .with_batch_size(table.rows_at_once())
         .build()
         .map_err(|source| read_failed(path, source))?;
-    let mut rows = Vec::new();
+    let mut rows = 0;
     for batch in reader {
         let batch = batch.map_err(|error| read_failed(path, error.into()))?;
-        let columns = Columns { path, first_row: rows.len(), batch: &batch };
+        let columns = Columns { path, first_row: rows, batch: &batch };
         // A newer minor version may have added words, which this one passes on.
         if version <= table.version {
             columns.check_words(table)?;
         }
-        rows.extend(R::read(&columns)?);
+        rows += columns.rows();
+        each(R::read(&columns)?);
     }
-    open::check_count(path, declared, rows.len())?;
-    Ok((rows, provenance))
+    open::check_count(path, declared, rows)?;
+    Ok(provenance)
 }
 
-fn check_version(path: &Path, table: &'static TableSpec, provenance: &Provenance) -> Result<Version> {
+pub(crate) fn check_version(path: &Path, table: &'static TableSpec, provenance: &Provenance) -> Result<Version> {
     let path = || path.to_owned();
     let Some(schema) = provenance.get("schema") else {
         return Err(Error::NoSchema { path: path(), expected: table.id() });
@@ -75,7 +86,7 @@ fn check_version(path: &Path, table: &'static TableSpec, provenance: &Provenance
 }
 
 /// Checks presence and types, and returns the places of the columns to read.
-fn check_columns(path: &Path, table: &TableSpec, schema: &Schema) -> Result<Vec<usize>> {
+pub(crate) fn check_columns(path: &Path, table: &TableSpec, schema: &Schema) -> Result<Vec<usize>> {
     let mut wanted = Vec::new();
     for column in table.columns {
         let before = wanted.len();

@@ -22,6 +22,14 @@ pub(crate) struct CorrelateArgs {
     /// Folder of the results.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Folders of earlier runs whose `signals_*.parquet` are correlated instead of recording anew, separated by commas. A column
+    /// is read at a time, so that neither a model nor memory for all signals is needed.
+    #[arg(long, value_delimiter = ',', value_name = "DIR,..")]
+    pub(crate) recorded: Vec<PathBuf>,
+    /// With --recorded: coefficients alone, without what position does to them; `rho_partial_pos`, `rho_stratified`, `rho_pos`
+    /// and `lag1` are null.
+    #[arg(long, requires = "recorded")]
+    pub(crate) rho_only: bool,
     /// Published coefficients to draw as well: a table with the columns signal and `spearman_rho`.
     #[arg(long, value_name = "F.csv")]
     pub(crate) reference: Option<PathBuf>,

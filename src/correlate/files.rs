@@ -1,5 +1,7 @@
 //! The files of a run.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use epikv_analyzer::compare::Comparison;
 use epikv_analyzer::enrichment::Enrichment;
@@ -9,6 +11,7 @@ use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, m
 use epikv_model::Model;
 use epikv_schemas::Provenance;
 use epikv_signals::Smoother;
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::between::Between;
@@ -48,14 +51,41 @@ const FILES: &[&str] = &[
     "report.md",
 ];
 
-/// What was found.
-pub(super) struct Results<'r> {
-    pub(super) found: &'r [DatasetFindings],
+/// What needs all signals of a trace at once, or its tokens.
+pub(super) struct Replayed<'r> {
     pub(super) compared: &'r [Comparison],
     pub(super) enriched: &'r [Enrichment],
     pub(super) between: &'r Between,
     pub(super) predictable: &'r [GivenSurprisal],
     pub(super) decided: &'r AtBudget,
+}
+
+impl Replayed<'_> {
+    fn write(&self, folder: &mut RunFolder, provenance: &Provenance, settings: &Settings) -> Result<()> {
+        folder.write("comparisons.parquet", &rows::comparisons(self.compared), provenance)?;
+        folder.write("enrichment.parquet", &rows::enrichment(self.enriched), provenance)?;
+        if !self.predictable.is_empty() {
+            let rows = rows::band_surprisal(self.predictable, settings);
+            folder.write("band_surprisal.parquet", &rows, provenance)?;
+        }
+        let Between { difficulty, groups, .. } = self.between;
+        if !difficulty.is_empty() {
+            folder.write("difficulty.parquet", &rows::difficulty(difficulty), provenance)?;
+        }
+        if !groups.pairs.is_empty() {
+            folder.write("heterogeneity.parquet", &rows::heterogeneity(groups), provenance)?;
+            folder.write("group_pairs.parquet", &rows::group_pairs(groups), provenance)?;
+        }
+        folder.write("agreement.parquet", &self.decided.agreement_rows(), provenance)?;
+        folder.write("selection.parquet", &self.decided.selection_rows(), provenance)
+    }
+}
+
+/// What was found.
+pub(super) struct Results<'r> {
+    pub(super) found: &'r [DatasetFindings],
+    /// `None` where signals come from files.
+    pub(super) replayed: Option<Replayed<'r>>,
     /// `None` where no signal has layers.
     pub(super) plot: Option<&'r Plot>,
     pub(super) charts: &'r [Chart],
@@ -80,16 +110,10 @@ pub(super) fn write(
     let mut provenance = signals.clone();
     provenance.set("run", run(args, recorded, settings));
     provenance.set("smoothing", smoothing(settings));
-    let labels = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"];
-    let labels = labels.map(|file| args.labels.join(file));
-    let labels = labels.iter().filter(|path| path.exists());
     let others: Vec<_> = args.against.iter().map(|folder| folder.join("correlations_by_trace.parquet")).collect();
-    let more = args.reference.iter().chain(&args.difficulty).chain(&others);
-    let inputs = [&args.traces].into_iter().chain(labels).chain(more);
-    provenance.set("inputs", Value::Array(inputs.map(|path| input(path)).collect::<Result<_>>()?));
-
-    folder.note("command", json!("correlate"));
-    folder.note("threads", json!(rayon::current_num_threads()));
+    let more = args.reference.iter().chain(&args.difficulty).cloned().chain(others);
+    let inputs = [args.traces.clone()].into_iter().chain(label_files(&args.labels)).chain(more);
+    provenance.set("inputs", Value::Array(inputs.map(|path| input(&path)).collect::<Result<_>>()?));
     let recordings = recordings(recorded);
     if let Some(rows) = rows::signals_hs(&recordings) {
         folder.write("signals_hs.parquet", &rows, &signals)?;
@@ -109,32 +133,37 @@ pub(super) fn write(
     if let Some(rows) = rows::signals_score(&recordings) {
         folder.write("signals_score.parquet", &rows, &signals)?;
     }
-    folder.write("correlations.parquet", &rows::correlations(results.found, settings), &provenance)?;
+    write_results(folder, &provenance, settings, results)
+}
+
+/// The files of labels that a folder has.
+pub(super) fn label_files(folder: &Path) -> Vec<PathBuf> {
+    let files = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"].map(|file| folder.join(file));
+    files.into_iter().filter(|path| path.exists()).collect()
+}
+
+/// Writes what was found, without the signals, and ends the run.
+pub(super) fn write_results(
+    mut folder: RunFolder,
+    provenance: &Provenance,
+    settings: &Settings,
+    results: &Results<'_>,
+) -> Result<()> {
+    folder.note("command", json!("correlate"));
+    folder.note("threads", json!(rayon::current_num_threads()));
+    folder.write("correlations.parquet", &rows::correlations(results.found, settings), provenance)?;
     folder.write(
         "correlations_by_trace.parquet",
         &rows::correlations_by_trace(results.found, settings.window),
-        &provenance,
+        provenance,
     )?;
-    if settings.max_lag > 0 {
+    if settings.max_lag > 0 && results.replayed.is_some() {
         let rows = rows::correlations_by_lag(results.found, settings.window);
-        folder.write("correlations_by_lag.parquet", &rows, &provenance)?;
+        folder.write("correlations_by_lag.parquet", &rows, provenance)?;
     }
-    folder.write("comparisons.parquet", &rows::comparisons(results.compared), &provenance)?;
-    folder.write("enrichment.parquet", &rows::enrichment(results.enriched), &provenance)?;
-    if !results.predictable.is_empty() {
-        let rows = rows::band_surprisal(results.predictable, settings);
-        folder.write("band_surprisal.parquet", &rows, &provenance)?;
+    if let Some(replayed) = &results.replayed {
+        replayed.write(&mut folder, provenance, settings)?;
     }
-    let Between { difficulty, groups, .. } = results.between;
-    if !difficulty.is_empty() {
-        folder.write("difficulty.parquet", &rows::difficulty(difficulty), &provenance)?;
-    }
-    if !groups.pairs.is_empty() {
-        folder.write("heterogeneity.parquet", &rows::heterogeneity(groups), &provenance)?;
-        folder.write("group_pairs.parquet", &rows::group_pairs(groups), &provenance)?;
-    }
-    folder.write("agreement.parquet", &results.decided.agreement_rows(), &provenance)?;
-    folder.write("selection.parquet", &results.decided.selection_rows(), &provenance)?;
     if let Some(plot) = results.plot {
         let drawn = svg(plot);
         folder.write_bytes("figure_layers.svg", drawn.as_bytes())?;
@@ -142,17 +171,17 @@ pub(super) fn write(
         folder.write_bytes("figure_layers.pdf", &pdf(&drawn)?)?;
         folder.write_bytes("figure_layers.csv", plot.csv().as_bytes())?;
     }
-    for chart in results.charts {
-        for (file, content) in chart.files()? {
-            folder.write_bytes(&file, &content)?;
-        }
+    // Rendering is most of the work.
+    let drawn = results.charts.par_iter().map(Chart::files).collect::<Result<Vec<_>, _>>()?;
+    for (file, content) in drawn.into_iter().flatten() {
+        folder.write_bytes(&file, &content)?;
     }
     folder.write_bytes("report.md", results.report.as_bytes())?;
     folder.finish()
 }
 
 /// What determines the coefficients.
-fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value {
+pub(super) fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value {
     json!({
         "signals": args.signals,
         "kernel": args.kernel.name(),
@@ -172,7 +201,7 @@ fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings) -> Value 
     })
 }
 
-fn smoothing(settings: &Settings) -> Value {
+pub(super) fn smoothing(settings: &Settings) -> Value {
     let names: Vec<String> = settings.smoothers.iter().map(|s| s.name(settings.window)).collect();
     json!({
         "smoothers": names,
@@ -197,7 +226,7 @@ fn from(settings: &Settings) -> &'static str {
 #[expect(clippy::too_many_arguments, reason = "each is one part of the page")]
 pub(super) fn report(
     args: &CorrelateArgs,
-    model: &Model,
+    model: &str,
     recorded: &Recorded,
     summary: &Summary,
     settings: &Settings,
@@ -206,14 +235,13 @@ pub(super) fn report(
     more: &str,
     notes: &[String],
 ) -> String {
-    let name =
-        |path: &std::path::Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut page = vec![
         "# Signals against labels".to_owned(),
         format!(
             "Model {}, {} layers. {} traces of {} with usable labels, {} without, {} failed. Smoothers over {} tokens, \
              started at {}.",
-            model.origin.id(),
+            model,
             summary.n_layers,
             recorded.samples.len(),
             name(&args.traces),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::{
-    Correlations, CorrelationsByTrace, LabelToken, Manifest, SignalsAge, SignalsAttn, SignalsHs, SignalsKv, Trace,
-    read_table, write_table,
+    Correlations, CorrelationsByTrace, LabelToken, Manifest, Record, SignalsAge, SignalsAttn, SignalsHs, SignalsKv,
+    Trace, read_table, write_table,
 };
 
 use epikv_signals::{SIGNALS, Smoother};
@@ -100,6 +100,47 @@ fn threads_change_no_byte_and_the_rows_are_complete() {
     let (by_trace, _) = read_table::<CorrelationsByTrace>(&folder.join("correlations_by_trace.parquet")).unwrap();
     assert_eq!(by_trace.len(), traces.len() * columns);
     assert!(by_trace.iter().all(|row| row.rho.is_some() != row.reason.is_some()));
+}
+
+/// Puts the first trace of a file into folder `a` and the others into `b`.
+fn split<R: Record>(place: &Place, file: &str, id: fn(&R) -> &str) {
+    let (rows, provenance) = read_table::<R>(&place.path("all").join(file)).unwrap();
+    let first = id(&rows[0]).to_owned();
+    let (a, b): (Vec<R>, Vec<R>) = rows.into_iter().partition(|row| id(row) == first);
+    for (part, rows) in [("a", a), ("b", b)] {
+        std::fs::create_dir_all(place.path(part)).unwrap();
+        write_table(&place.path(part).join(file), &rows, &provenance).unwrap();
+    }
+}
+
+#[test]
+fn signals_from_files_give_what_recording_gives() {
+    let place = labelled(&|_| String::new());
+    place.epikv(&[CORRELATE, &["--out", "all", "--no-random-weights"]].concat()).ok();
+    place.epikv(&[CORRELATE, &["--out", "again", "--recorded", "all"]].concat()).ok();
+    let rows = |out: &str| read_table::<Correlations>(&place.path(out).join("correlations.parquet")).unwrap().0;
+    let by_trace = |out: &str| {
+        read_table::<CorrelationsByTrace>(&place.path(out).join("correlations_by_trace.parquet")).unwrap().0
+    };
+    assert!(rows("all") == rows("again") && by_trace("all") == by_trace("again"));
+    assert!(!place.path("again").join("agreement.parquet").exists(), "no score was replayed");
+
+    // The same recorded in two parts.
+    split::<SignalsHs>(&place, "signals_hs.parquet", |row| &row.trace_id);
+    split::<SignalsKv>(&place, "signals_kv.parquet", |row| &row.trace_id);
+    let signals = ["--signals", "hs_l2,kv_key_var,lag_next"];
+    place.epikv(&[CORRELATE, &["--out", "whole", "--recorded", "all"], &signals].concat()).ok();
+    place.epikv(&[CORRELATE, &["--out", "parts", "--recorded", "a,b"], &signals].concat()).ok();
+    assert!(rows("whole") == rows("parts") && by_trace("whole") == by_trace("parts"));
+
+    // Other tokens, and a trace in two files.
+    let twice = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "a,a"]].concat());
+    twice.refused(&["expected it in one file of signals"]);
+    let (mut traces, provenance) = read_table::<Trace>(&place.path("traces.parquet")).unwrap();
+    traces[0].token_ids[3] += 1;
+    write_table(&place.path("traces.parquet"), &traces, &provenance).unwrap();
+    let other = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "all"]].concat());
+    other.refused(&["position 3: expected token"]);
 }
 
 #[test]

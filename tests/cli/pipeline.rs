@@ -1,5 +1,9 @@
 //! Problems to traces to labels, and the same bytes whatever the batch and the threads.
 
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+
 use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Trace, read_table};
 
 use crate::support::{Place, bytes};
@@ -16,6 +20,26 @@ fn the_demo_checks_itself() {
     for file in DATA.iter().chain(&others) {
         assert!(place.path("demo").join(file).exists(), "{file}");
     }
+    other_readers_agree(&place.path("demo"));
+}
+
+/// pandas, Polars, DuckDB, pyarrow and Hugging Face `datasets` sum every column of every file to the same values.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+fn other_readers_agree(folder: &Path) {
+    let python = std::env::var_os("EPIKV_PYTHON").unwrap_or_else(|| "python3".into());
+    let python = |args: &[&OsStr]| Command::new(&python).args(args).output();
+    let imports = "import datasets, duckdb, pandas, polars, pyarrow";
+    match python(&["-c".as_ref(), imports.as_ref()]) {
+        Ok(ran) if ran.status.success() => {}
+        _ => {
+            eprintln!("skipped: EPIKV_PYTHON (or python3) has not the packages of tests/interop/requirements.txt");
+            return;
+        }
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/sums.py");
+    let ran = python(&[script.as_os_str(), folder.as_os_str()]).unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && text.contains("5 readers, 0 differences"), "{text}");
 }
 
 #[test]

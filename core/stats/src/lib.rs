@@ -82,7 +82,7 @@ pub use fisher::{FisherInterval, FisherMethod, fisher_interval};
 pub use pooled::PooledSort;
 pub use pooled_pairs::PooledPairs;
 pub use radix::{ordered_key, sort_keys};
-pub use rank::{Midranks, midranks};
+pub use rank::{Midranks, SignalOrder, midranks};
 pub use rank_sum::{BinaryRanks, RankScratch};
 pub use rolling::{Rolling, RollingPoint, RollingSpec};
 pub use spearman::spearman;

@@ -48,20 +48,31 @@ pub fn partial_spearman(x: &[f64], y: &[f64], controls: &[&[f64]]) -> Option<Par
     columns.push(Midranks::new(x)?);
     columns.push(Midranks::new(y)?);
     let k = controls.len();
-    let r = partial_of_ranks(&columns)?;
+    let r = partial_of_ranks(&columns.iter().collect::<Vec<_>>())?;
     let dof = x.len().checked_sub(k + 2);
     Some(PartialRho { r, n: x.len(), k, dof, p: dof.and_then(|df| student_p(r, df as f64)) })
 }
 
+/// The partial correlation of `x` and `y` given one control, for callers that have ranked them.
+///
+/// Undefined (`None`) as [`partial_spearman`] is.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub fn partial_rho_of_ranks(x: &Midranks, y: &Midranks, control: &Midranks) -> Option<f64> {
+    partial_of_ranks(&[control, x, y])
+}
+
 /// The partial correlation of the last two columns given the others.
-fn partial_of_ranks(columns: &[Midranks]) -> Option<f64> {
+fn partial_of_ranks(columns: &[&Midranks]) -> Option<f64> {
     let size = columns.len();
     let (x, y) = (size - 2, size - 1);
     // Rows of the lower Cholesky factor. A redundant control gets a zero pivot and a zero column.
     let mut factor = vec![vec![0.0_f64; size]; size];
     for i in 0..size {
         for j in 0..=i {
-            let r = if i == j { 1.0 } else { spearman_of_ranks(&columns[i], &columns[j]).unwrap_or(0.0) };
+            let r = if i == j { 1.0 } else { spearman_of_ranks(columns[i], columns[j]).unwrap_or(0.0) };
             let known: f64 = (0..j).map(|c| factor[i][c] * factor[j][c]).sum();
             let left = r - known;
             factor[i][j] = if i == j {
@@ -107,6 +118,8 @@ mod tests {
         let got = partial_spearman(&X, &Y, &[&POS]).expect("defined");
         assert!((got.r - want).abs() < 1e-14);
         assert_eq!(got.dof, Some(7));
+        let [x, y, pos] = [X, Y, POS].map(|column| Midranks::new(&column).expect("no NaN"));
+        assert_eq!(partial_rho_of_ranks(&x, &y, &pos), Some(got.r));
     }
 
     #[test]

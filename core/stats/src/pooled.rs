@@ -7,7 +7,7 @@
 //!
 //! Pooled rho mixes level shifts between traces with ranking inside traces; publish the within-trace figure beside it.
 
-use crate::radix::ordered_key;
+use crate::radix::{key_of, ordered_key, sort_tagged, tagged};
 use crate::rank_sum::{BinaryRanks, add_group};
 
 const IMPORTANT: u32 = 1;
@@ -23,7 +23,7 @@ pub struct PooledSort {
 }
 
 impl PooledSort {
-    /// Sorts the pooled tokens. Each trace is `(signal [n_i], important [n_i])`. Cost `O(n log n)`.
+    /// Sorts the pooled tokens. Each trace is `(signal [n_i], important [n_i])`. Cost `O(n)`.
     ///
     /// Undefined (`None`) when a signal holds a `NaN`.
     ///
@@ -40,17 +40,12 @@ impl PooledSort {
                 return None;
             }
             let tag = (trace as u32) << TRACE_SHIFT;
-            keyed.extend(
-                signal
-                    .iter()
-                    .zip(*important)
-                    .map(|(&x, &one)| u64::from(ordered_key(x)) << 32 | u64::from(tag | u32::from(one))),
-            );
+            keyed.extend(signal.iter().zip(*important).map(|(&x, &one)| tagged(ordered_key(x), tag | u32::from(one))));
         }
-        keyed.sort_unstable();
+        sort_tagged(&mut keyed);
         let mut tokens: Vec<u32> = keyed.iter().map(|&k| k as u32).collect();
         for (i, token) in tokens.iter_mut().enumerate() {
-            if keyed.get(i + 1).is_none_or(|next| next >> 32 != keyed[i] >> 32) {
+            if keyed.get(i + 1).is_none_or(|next| key_of(*next) != key_of(keyed[i])) {
                 *token |= GROUP_END;
             }
         }

@@ -13,7 +13,7 @@
 //! (every group, where values do not tie) enters `T` by way of one cube a trace. All sums are integers and equal those of
 //! [`crate::pooled`], whose replicate costs `O(n)`: better for many short traces, `k^2/2 > n`.
 
-use crate::radix::ordered_key;
+use crate::radix::{key_of, ordered_key, sort_tagged, tagged};
 use crate::rank::cube_minus_self;
 use crate::rank_sum::BinaryRanks;
 
@@ -36,7 +36,7 @@ pub struct PooledPairs {
 }
 
 impl PooledPairs {
-    /// Counts the pairs. Each trace is `(signal [n_i], important [n_i])`. Cost `O(n log n + k m)`.
+    /// Counts the pairs. Each trace is `(signal [n_i], important [n_i])`. Cost `O(n + k m)`.
     ///
     /// Undefined (`None`) when a signal holds a `NaN`.
     ///
@@ -52,11 +52,11 @@ impl PooledPairs {
             if signal.iter().any(|x| x.is_nan()) {
                 return None;
             }
-            let tag = (trace as u64) << 1;
-            let keyed = |(&x, &one): (&f32, &bool)| u64::from(ordered_key(x)) << 32 | tag | u64::from(one);
+            let tag = (trace as u32) << 1;
+            let keyed = |(&x, &one): (&f32, &bool)| tagged(ordered_key(x), tag | u32::from(one));
             tokens.extend(signal.iter().zip(*important).map(keyed));
         }
-        tokens.sort_unstable();
+        sort_tagged(&mut tokens);
         let mut pairs = Self {
             n: traces.iter().map(|(signal, _)| signal.len() as u64).collect(),
             n_pos: traces.iter().map(|(_, important)| important.iter().filter(|&&one| one).count() as u64).collect(),
@@ -74,7 +74,7 @@ impl PooledPairs {
     fn count(&mut self, tokens: &[u64]) {
         let k = self.n.len();
         let mut below = vec![0_u64; k]; // doubled, so that a group in passing counts once
-        for group in tokens.chunk_by(|a, b| a >> 32 == b >> 32) {
+        for group in tokens.chunk_by(|&a, &b| key_of(a) == key_of(b)) {
             let trace_of = |token: &u64| (*token as u32 >> 1) as usize;
             for token in group {
                 below[trace_of(token)] += 1;

@@ -96,8 +96,10 @@ impl BinaryRanks {
     /// If the lengths differ.
     pub fn from_ranks(signal: &Midranks, important: &[bool]) -> Self {
         assert_eq!(signal.len(), important.len(), "one label a token");
-        let ones = signal.twice().iter().zip(important).filter(|&(_, &one)| one);
-        let (n_pos, sum) = ones.fold((0, 0), |(m, sum), (&r, _)| (m + 1, sum + u128::from(r)));
+        let n_pos = important.iter().filter(|&&one| one).count() as u64;
+        // Below 2^31 tokens the sum is below 2^63.
+        let ones = signal.twice().iter().zip(important).map(|(&r, &one)| r * u64::from(one));
+        let sum = if signal.len() < 1 << 31 { u128::from(ones.sum::<u64>()) } else { ones.map(u128::from).sum() };
         Self { n: signal.len() as u64, n_pos, twice_rank_sum_pos: sum, tie_sum: signal.tie_sum() }
     }
 

@@ -15,7 +15,7 @@
 //!
 //! van Elteren 1960, *Bull. Int. Stat. Inst.* 37:351 (stratified rank sums), as a correlation.
 
-use crate::rank::Midranks;
+use crate::rank::{Midranks, SignalOrder};
 
 /// Stratified rho of a signal against a label, both `[n]`; `strata` (`[n]`) names the stratum of each token.
 ///
@@ -29,21 +29,61 @@ pub fn stratified_rho(signal: &[f64], important: &[bool], strata: &[usize]) -> O
     assert_eq!(signal.len(), strata.len(), "one stratum a token");
     let mut order: Vec<usize> = (0..signal.len()).collect();
     order.sort_by_key(|&i| strata[i]);
-    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    let mut sums = Sums::default();
     for stratum in order.chunk_by(|&i, &j| strata[i] == strata[j]) {
         let values: Vec<f64> = stratum.iter().map(|&i| signal[i]).collect();
-        let ranks = Midranks::new(&values)?;
-        let n = stratum.len() as f64;
-        let base = stratum.iter().filter(|&&i| important[i]).count() as f64 / n;
-        for (&i, &twice) in stratum.iter().zip(ranks.twice()) {
+        let important: Vec<bool> = stratum.iter().map(|&i| important[i]).collect();
+        sums.add(Midranks::new(&values)?.twice(), &important);
+    }
+    sums.rho()
+}
+
+/// The same of a trace that is cut into `n_bins` equal parts, as [`position_bins`] cuts it. Cost `O(n)`.
+///
+/// Undefined (`None`) where [`stratified_rho`] is.
+///
+/// # Panics
+///
+/// If there is not one label a token.
+pub fn binned_rho(order: &SignalOrder, important: &[bool], n_bins: usize) -> Option<f64> {
+    let n = important.len();
+    // Bin b starts at the first i with i n_bins >= b n.
+    let bins = (0..n_bins).map(|bin| (bin * n).div_ceil(n_bins)..((bin + 1) * n).div_ceil(n_bins));
+    let of_token: Vec<u32> = (0..).zip(bins.clone()).flat_map(|(at, bin)| std::iter::repeat_n(at, bin.len())).collect();
+    let twice = order.ranks_in_bins(&of_token, n_bins);
+    let mut sums = Sums::default();
+    for bin in bins.filter(|bin| !bin.is_empty()) {
+        sums.add(&twice[bin.clone()], &important[bin]);
+    }
+    sums.rho()
+}
+
+/// Sums over all strata.
+#[derive(Default)]
+struct Sums {
+    ab: f64,
+    aa: f64,
+    bb: f64,
+}
+
+impl Sums {
+    /// Adds one stratum: doubled midranks inside it, and labels.
+    fn add(&mut self, twice: &[u64], important: &[bool]) {
+        let n = important.len() as f64;
+        let base = important.iter().filter(|&&one| one).count() as f64 / n;
+        for (&twice, &one) in twice.iter().zip(important) {
             let a = (twice as f64 - (n + 1.0)) / (2.0 * n);
-            let b = f64::from(u8::from(important[i])) - base;
-            ab += a * b;
-            aa += a * a;
-            bb += b * b;
+            let b = f64::from(u8::from(one)) - base;
+            self.ab += a * b;
+            self.aa += a * a;
+            self.bb += b * b;
         }
     }
-    (aa > 0.0 && bb > 0.0).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
+
+    fn rho(&self) -> Option<f64> {
+        let Self { ab, aa, bb } = self;
+        (*aa > 0.0 && *bb > 0.0).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
+    }
 }
 
 /// The bin of each of `n` positions when a trace is cut into `n_bins` equal parts: `floor(i n_bins / n)`.
@@ -73,6 +113,19 @@ mod tests {
         let strata = [0, 0, 0, 0, 1, 1, 1, 1, 1, 1];
         let got = stratified_rho(&signal, &important, &strata).expect("defined");
         assert!(got.abs() < 1e-15);
+    }
+
+    #[test]
+    fn bins_are_strata() {
+        for n in [1, 7, 30, 1234_usize] {
+            let signal: Vec<f32> = (0..n).map(|i| ((i * 7919) % 101) as f32).collect();
+            let important: Vec<bool> = (0..n).map(|i| (i * 31) % 7 < 2).collect();
+            let wide: Vec<f64> = signal.iter().map(|&x| f64::from(x)).collect();
+            let want = stratified_rho(&wide, &important, &position_bins(n, 10));
+            let order = SignalOrder::new(&signal).expect("no NaN");
+            assert_eq!(binned_rho(&order, &important, 10), want, "{n} tokens");
+        }
+        assert_eq!(binned_rho(&SignalOrder::new(&[]).expect("no NaN"), &[], 10), None);
     }
 
     #[test]

@@ -78,6 +78,10 @@ impl Surrogate {
     }
 }
 
+/// Labels of all traces of a replicate, as half-open runs of important tokens; none where a trace gets none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labels(Option<Vec<Vec<(usize, usize)>>>);
+
 /// Signals and labels of several traces, ready for any number of surrogates.
 #[derive(Debug, Clone)]
 pub struct Surrogates {
@@ -118,7 +122,7 @@ impl Ranks {
 }
 
 impl Surrogates {
-    /// Ranks the signals of traces, each within its trace and among all. Cost `O(n log n)`.
+    /// Ranks the signals of traces, each within its trace and among all. Cost `O(n)`.
     ///
     /// Undefined (`None`) when a signal holds a `NaN`.
     ///
@@ -126,13 +130,13 @@ impl Surrogates {
     ///
     /// If a trace has not one label a token.
     pub fn new(traces: &[(&[f32], &[bool])]) -> Option<Self> {
-        let all: Vec<f64> = traces.iter().flat_map(|(signal, _)| signal.iter().map(|&x| f64::from(x))).collect();
-        let pooled = Midranks::new(&all)?;
+        let all = traces.iter().map(|(signal, _)| *signal).collect::<Vec<_>>().concat();
+        let pooled = Midranks::from_f32(&all)?;
         let mut first = 0;
         let rank = |(signal, important): &(&[f32], &[bool])| {
             assert_eq!(signal.len(), important.len(), "one label a token");
             let n = signal.len();
-            let own = Midranks::new(&all[first..first + n])?;
+            let own = Midranks::from_f32(signal)?;
             let among_all = Ranks::new(&pooled.twice()[first..first + n], pooled.tie_sum());
             first += n;
             Some(Trace { n, runs: runs(important), own: Ranks::new(own.twice(), own.tie_sum()), among_all })
@@ -143,38 +147,52 @@ impl Surrogates {
 
     /// The statistics of the labels as they are.
     pub fn observed(&self) -> Statistics {
-        self.of(|trace| Some(self.traces[trace].runs.clone()))
+        self.under(&Labels(Some(self.traces.iter().map(|trace| trace.runs.clone()).collect())))
     }
 
     /// The statistics of one replicate; undefined under [`Null::CrossTrace`] for a single trace.
     pub fn replicate(&self, null: Null, seed: u64, replicate: u64) -> Statistics {
-        match null {
-            Null::CrossTrace if self.traces.len() < 2 => Statistics::default(),
-            Null::CrossTrace => {
-                let donors = exchanged(seed, replicate, self.traces.len());
-                self.of(|trace| {
-                    let (own, donor) = (&self.traces[trace], &self.traces[donors[trace]]);
-                    (donor.n > 0).then(|| stretched(&donor.runs, donor.n, own.n))
-                })
-            }
-            Null::CircularShift => self.of(|trace| {
-                let own = &self.traces[trace];
-                random_shift(seed, replicate, trace as u64, own.n).map(|shift| shifted(&own.runs, own.n, shift))
-            }),
-        }
+        self.under(&self.labels(null, seed, replicate))
     }
 
-    /// The statistics under given labels; a trace without any leaves both undefined.
-    fn of(&self, labels: impl Fn(usize) -> Option<Vec<(usize, usize)>>) -> Statistics {
+    /// The labels of one replicate: the same for every column over the same labelled tokens.
+    pub fn labels(&self, null: Null, seed: u64, replicate: u64) -> Labels {
+        let traces = &self.traces;
+        Labels(match null {
+            Null::CrossTrace if traces.len() < 2 => None,
+            Null::CrossTrace => {
+                let donors = exchanged(seed, replicate, traces.len());
+                let donated = |(own, donor): (&Trace, usize)| {
+                    let donor = &traces[donor];
+                    (donor.n > 0).then(|| stretched(&donor.runs, donor.n, own.n))
+                };
+                traces.iter().zip(donors).map(donated).collect()
+            }
+            Null::CircularShift => {
+                let moved = |(trace, own): (u64, &Trace)| {
+                    random_shift(seed, replicate, trace, own.n).map(|shift| shifted(&own.runs, own.n, shift))
+                };
+                (0..).zip(traces).map(moved).collect()
+            }
+        })
+    }
+
+    /// The statistics under given labels.
+    ///
+    /// # Panics
+    ///
+    /// If they are labels of other traces.
+    pub fn under(&self, labels: &Labels) -> Statistics {
+        let Some(labels) = &labels.0 else { return Statistics::default() };
+        assert_eq!(labels.len(), self.traces.len(), "labels of every trace");
         let (mut sum_z, mut n_z) = (0.0, 0_u32);
         let (mut n_pos, mut twice_rank_sum_pos) = (0, 0);
-        for (at, trace) in self.traces.iter().enumerate() {
-            let Some(runs) = labels(at) else { return Statistics::default() };
+        for (trace, runs) in self.traces.iter().zip(labels) {
             let own_pos = runs.iter().map(|&(from, to)| (to - from) as u64).sum();
             let own = BinaryRanks {
                 n: trace.n as u64,
                 n_pos: own_pos,
-                twice_rank_sum_pos: trace.own.sum(&runs),
+                twice_rank_sum_pos: trace.own.sum(runs),
                 tie_sum: trace.own.tie_sum,
             };
             if let Some(rho) = own.rho() {
@@ -182,7 +200,7 @@ impl Surrogates {
                 n_z += 1;
             }
             n_pos += own_pos;
-            twice_rank_sum_pos += trace.among_all.sum(&runs);
+            twice_rank_sum_pos += trace.among_all.sum(runs);
         }
         let all = BinaryRanks { n: self.n_tokens, n_pos, twice_rank_sum_pos, tie_sum: self.tie_sum };
         Statistics { within: (n_z > 0).then(|| sum_z / f64::from(n_z)), pooled: all.rho() }

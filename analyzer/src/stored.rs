@@ -1,0 +1,384 @@
+//! Signals that were recorded before, out of core: a column is read from its files when its turn comes and dropped after.
+//!
+//! [`Stored`] finds the traces in the files of signals, which may be split over several folders, and checks every token
+//! against the traces; [`Stored::study`] then does what [`crate::study()`] does to recordings, with the same figures. A
+//! column of 10 million tokens is 80 MB while it is at work, and as many columns are at work as there are threads.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use epikv_schemas::{
+    ColumnFile, LabelToken, LabelWindow, NumberColumn, Record, SignalsAttn, SignalsHs, SignalsKv, SignalsScore,
+    SignalsToken, Trace, read_in_parts,
+};
+use epikv_signals::{Build, SIGNALS, Smoother};
+use rayon::prelude::*;
+
+use crate::baseline::Baseline;
+use crate::error::{Error, Result};
+use crate::findings::{DatasetFindings, Finding, Source};
+use crate::join::{Labelled, Mask};
+use crate::record::Recording;
+use crate::resamples::Resamples;
+use crate::study::{Place, Sample, Settings, adjust, finding, problem_sets, smooth};
+use crate::windows::Windows;
+
+/// What is asked of stored signals.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'s> {
+    /// Names of signals; `None` for all.
+    pub signals: Option<&'s [&'s str]>,
+    /// Whether trends, memory and coefficients given the position are computed: half of the work without resamples.
+    pub shapes: bool,
+}
+
+/// A series that is in the files, or follows from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Series {
+    signal: &'static str,
+    /// `None` for a signal of the whole model, and for the mean over layers.
+    layer: Option<u16>,
+    /// Whether it is the mean of the signal's layers, which files leave out.
+    is_mean: bool,
+}
+
+/// The files of one table.
+#[derive(Debug)]
+struct Table {
+    files: Vec<ColumnFile>,
+    columns: Vec<NumberColumn>,
+    /// Where the rows of each trace are: file and rows.
+    traces: BTreeMap<String, (usize, Range<usize>)>,
+}
+
+/// The values of a series, as the files hold them.
+struct Values<'t> {
+    /// Empty for a file that is not needed.
+    files: Vec<Vec<Option<f32>>>,
+    /// File and rows of each sample.
+    rows: Vec<&'t (usize, Range<usize>)>,
+}
+
+impl Values<'_> {
+    /// Those of each sample.
+    fn by_sample(&self) -> impl Iterator<Item = &[Option<f32>]> {
+        self.rows.iter().map(|(file, rows)| &self.files[*file][rows.clone()])
+    }
+}
+
+/// Files of recorded signals.
+#[derive(Debug)]
+pub struct Stored {
+    tables: Vec<Table>,
+}
+
+impl Stored {
+    /// Opens the files of signals of some folders and finds the given traces in them.
+    ///
+    /// # Errors
+    /// If a folder has no such files, two files of a table differ in their columns, a trace is in two of them, or its tokens
+    /// are not those of the trace given.
+    pub fn open(folders: &[PathBuf], traces: &[Trace]) -> Result<Self> {
+        let known: BTreeMap<&str, &Trace> = traces.iter().map(|trace| (trace.trace_id.as_str(), trace)).collect();
+        let tables = [
+            Table::open::<SignalsHs>(folders, &known)?,
+            Table::open::<SignalsKv>(folders, &known)?,
+            Table::open::<SignalsToken>(folders, &known)?,
+            Table::open::<SignalsAttn>(folders, &known)?,
+            Table::open::<SignalsScore>(folders, &known)?,
+        ];
+        let tables: Vec<Table> = tables.into_iter().flatten().collect();
+        match folders.first() {
+            Some(folder) if tables.is_empty() => Err(Error::NothingRecorded { folder: folder.clone() }),
+            _ => Ok(Self { tables }),
+        }
+    }
+
+    /// Every file.
+    pub fn files(&self) -> impl Iterator<Item = &ColumnFile> {
+        self.tables.iter().flat_map(|table| &table.files)
+    }
+
+    /// One more than the highest layer that was recorded.
+    pub fn n_layers(&self) -> usize {
+        let layers = self.tables.iter().flat_map(|table| &table.columns).filter_map(|column| column.layer);
+        layers.max().map_or(0, |layer| usize::from(layer) + 1)
+    }
+
+    /// The traces that every table has, without labels yet.
+    ///
+    /// # Errors
+    /// If a trace contradicts itself.
+    pub fn samples(&self, traces: &[&Trace]) -> Result<Vec<Sample>> {
+        let is_recorded = |trace: &&&Trace| self.tables.iter().all(|t| t.traces.contains_key(&trace.trace_id));
+        traces.iter().filter(is_recorded).map(|trace| sample(trace)).collect()
+    }
+
+    /// Columns that [`Self::study`] will compute, for a progress bar.
+    pub fn n_columns(&self, samples: &[Sample], asked: Asked<'_>, settings: &Settings) -> usize {
+        problem_sets(samples, &settings.pools).len()
+            * (self.series(asked).len() * settings.smoothers.len() + Baseline::ALL.len())
+    }
+
+    /// Correlates the stored columns of the samples, problem sets in order of their names. `done` is called after each column.
+    ///
+    /// # Errors
+    /// If the window of the smoothers is empty or a file cannot be read.
+    pub fn study(
+        &self,
+        samples: &[Sample],
+        asked: Asked<'_>,
+        settings: &Settings,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Vec<DatasetFindings>> {
+        let resamples = Resamples::new(settings.seed, settings.replicates);
+        let given = Given { asked, settings, resamples: &resamples, done };
+        let of_dataset = |(dataset, own): (String, Vec<&Sample>)| {
+            let series = self.series(asked).into_iter().map(|(table, series)| Planned::Stored(table, series));
+            let planned: Vec<Planned<'_>> = series.chain(Baseline::ALL.map(Planned::Baseline)).collect();
+            let findings =
+                planned.par_iter().map(|planned| planned.findings(&own, &given)).collect::<Result<Vec<_>>>()?;
+            let mut findings = findings.concat();
+            adjust(&mut findings);
+            let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
+            let is_pooled = settings.pools.iter().any(|pool| pool.name() == dataset);
+            Ok(DatasetFindings { dataset, is_pooled, trace_ids, findings })
+        };
+        problem_sets(samples, &settings.pools).into_iter().map(of_dataset).collect()
+    }
+
+    /// The series of all tables in the order in which a model's signals are recorded.
+    fn series(&self, asked: Asked<'_>) -> Vec<(&Table, Series)> {
+        let mut all = Vec::new();
+        for table in &self.tables {
+            for (at, column) in table.columns.iter().enumerate() {
+                all.push((table, Series { signal: column.name, layer: column.layer, is_mean: false }));
+                let is_last = table.columns.get(at + 1).is_none_or(|next| next.name != column.name);
+                if is_last && has_mean(column.name) {
+                    all.push((table, Series { signal: column.name, layer: None, is_mean: true }));
+                }
+            }
+        }
+        all.retain(|(_, series)| asked.signals.is_none_or(|names| names.contains(&series.signal)));
+        all.sort_by_key(|(_, series)| place_in_registry(series.signal));
+        all
+    }
+}
+
+/// Whether the mean of a signal over layers stands beside its layers.
+fn has_mean(signal: &str) -> bool {
+    SIGNALS.iter().any(|row| row.spec.name == signal && matches!(row.build, Build::PerLayerAndMean(_)))
+}
+
+/// Signals known late come last.
+fn place_in_registry(signal: &str) -> (bool, usize) {
+    let at = SIGNALS.iter().position(|row| row.spec.name == signal).unwrap_or(SIGNALS.len());
+    (SIGNALS.get(at).is_none_or(|row| matches!(row.build, Build::Late(_))), at)
+}
+
+impl Table {
+    /// `None` if no folder has the table.
+    fn open<R: Record>(folders: &[PathBuf], known: &BTreeMap<&str, &Trace>) -> Result<Option<Self>> {
+        let name = R::table().file_name();
+        let paths = folders.iter().map(|folder| folder.join(&name)).filter(|path| path.exists());
+        let files = paths.map(|path| Ok(ColumnFile::open::<R>(&path)?)).collect::<Result<Vec<_>>>()?;
+        let Some(first) = files.first() else { return Ok(None) };
+        let columns = first.number_columns();
+        let mut traces = BTreeMap::new();
+        for (at, file) in files.iter().enumerate() {
+            if file.number_columns() != columns {
+                return Err(Error::OtherColumns { path: file.path().to_owned(), first: first.path().to_owned() });
+            }
+            for (trace_id, rows) in runs(file, known)? {
+                if traces.insert(trace_id.clone(), (at, rows)).is_some() {
+                    return Err(Error::RecordedTwice { trace_id, path: file.path().to_owned() });
+                }
+            }
+        }
+        Ok(Some(Self { files, columns, traces }))
+    }
+
+    /// The values of a series in the files that hold one of the samples.
+    fn read(&self, series: Series, samples: &[&Sample]) -> Result<Values<'_>> {
+        let rows: Vec<&(usize, Range<usize>)> =
+            samples.iter().filter_map(|sample| self.traces.get(&sample.recording.trace_id)).collect();
+        let of_file = |(at, file): (usize, &ColumnFile)| {
+            if rows.iter().any(|(own, _)| *own == at) { self.values(file, series) } else { Ok(Vec::new()) }
+        };
+        let files = self.files.iter().enumerate().map(of_file).collect::<Result<_>>()?;
+        Ok(Values { files, rows })
+    }
+
+    fn values(&self, file: &ColumnFile, series: Series) -> Result<Vec<Option<f32>>> {
+        let Series { signal, layer, is_mean } = series;
+        if !is_mean {
+            return Ok(file.numbers(NumberColumn { name: signal, layer })?);
+        }
+        // As `LayerMean` does it: f64 sums in the order of the layers.
+        let layers: Vec<&NumberColumn> = self.columns.iter().filter(|column| column.name == signal).collect();
+        let mut sums: Vec<Option<f64>> = Vec::new();
+        for column in &layers {
+            let values = file.numbers(**column)?;
+            sums.resize(values.len(), Some(0.0));
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum = sum.zip(value).map(|(sum, value)| sum + f64::from(value));
+            }
+        }
+        let n = layers.len() as f64;
+        Ok(sums.into_iter().map(|sum| sum.map(|sum| (sum / n) as f32)).collect())
+    }
+}
+
+/// What every column of a study shares.
+struct Given<'s> {
+    asked: Asked<'s>,
+    settings: &'s Settings,
+    resamples: &'s Resamples,
+    done: &'s (dyn Fn() + Sync),
+}
+
+/// Columns that are computed together.
+enum Planned<'t> {
+    /// A series, read once for all smoothers.
+    Stored(&'t Table, Series),
+    Baseline(Baseline),
+}
+
+impl Planned<'_> {
+    fn findings(&self, samples: &[&Sample], given: &Given<'_>) -> Result<Vec<Finding>> {
+        match *self {
+            Self::Stored(table, series) => {
+                let values = table.read(series, samples)?;
+                let smoothers = given.settings.smoothers.iter();
+                smoothers.map(|&smoother| correlated(series, smoother, &values, samples, given)).collect()
+            }
+            Self::Baseline(baseline) => {
+                let place =
+                    Place { source: Source::None, signal: baseline.name(), layer: None, smoother: Smoother::Raw };
+                Ok(vec![given.finding(place, &baseline.columns(samples), None)])
+            }
+        }
+    }
+}
+
+impl Given<'_> {
+    fn finding(&self, place: Place, traces: &[Labelled], windows: Option<&[Labelled]>) -> Finding {
+        let finding = finding(place, traces, windows, self.asked.shapes, self.settings, self.resamples);
+        (self.done)();
+        finding
+    }
+}
+
+/// One series under one smoother.
+fn correlated(
+    series: Series,
+    smoother: Smoother,
+    values: &Values<'_>,
+    samples: &[&Sample],
+    given: &Given<'_>,
+) -> Result<Finding> {
+    let layer = series.layer.map(usize::from);
+    let place = Place { source: Source::Model, signal: series.signal, layer, smoother };
+    let (mut traces, mut windows) = (Vec::new(), Vec::new());
+    for (sample, values) in samples.iter().zip(values.by_sample()) {
+        let values = smooth(values, sample.recording.n_prompt, smoother, given.settings)?;
+        traces.push(sample.mask.pair(&values));
+        windows.push(sample.windows.as_ref().map(|windows| windows.pair(&values)));
+    }
+    let windows = windows.into_iter().collect::<Option<Vec<_>>>();
+    Ok(given.finding(place, &traces, windows.as_deref()))
+}
+
+/// The rows of each known trace in a file, whose tokens must be those of the trace.
+fn runs(file: &ColumnFile, known: &BTreeMap<&str, &Trace>) -> Result<Vec<(String, Range<usize>)>> {
+    let mut runs: Vec<(String, Range<usize>)> = Vec::new();
+    let mut other = None;
+    let mut trace: Option<&Trace> = None;
+    file.tokens(|trace_id, pos, token_id| {
+        let row = runs.last().map_or(0, |(_, rows)| rows.end);
+        match runs.last_mut() {
+            Some((name, rows)) if name == trace_id => rows.end += 1,
+            _ => {
+                trace = known.get(trace_id).copied();
+                runs.push((trace_id.to_owned(), row..row + 1));
+            }
+        }
+        let Some(trace) = trace else { return };
+        let at = runs.last().map_or(0, |(_, rows)| rows.len() - 1);
+        if (usize::try_from(pos), trace.token_ids.get(at)) != (Ok(at), Some(&token_id)) {
+            other.get_or_insert_with(|| Error::OtherTokens {
+                path: file.path().to_owned(),
+                trace_id: trace_id.to_owned(),
+                pos: at,
+                expected: trace.token_ids.get(at).map_or("no token".to_owned(), |id| format!("token {id}")),
+                got: format!("token {token_id} at position {pos}"),
+            });
+        }
+    })?;
+    if let Some(error) = other {
+        return Err(error);
+    }
+    runs.retain(|(trace_id, _)| known.contains_key(trace_id.as_str()));
+    let is_cut = |(trace_id, rows): &&(String, Range<usize>)| rows.len() != known[trace_id.as_str()].token_ids.len();
+    match runs.iter().find(is_cut) {
+        Some((trace_id, rows)) => Err(Error::OtherTokens {
+            path: file.path().to_owned(),
+            trace_id: trace_id.clone(),
+            pos: rows.len(),
+            expected: format!("{} tokens", known[trace_id.as_str()].token_ids.len()),
+            got: rows.len().to_string(),
+        }),
+        None => Ok(runs),
+    }
+}
+
+/// A trace without recording and labels.
+fn sample(trace: &Trace) -> Result<Sample> {
+    let token_ids = trace.token_ids.iter().map(|&id| u32::try_from(id)).collect::<std::result::Result<_, _>>();
+    let n_prompt = usize::try_from(trace.n_prompt).ok().filter(|n| *n <= trace.token_ids.len());
+    let (Ok(token_ids), Some(n_prompt)) = (token_ids, n_prompt) else {
+        return Err(Error::BrokenTrace {
+            trace_id: trace.trace_id.clone(),
+            what: "token_ids and n_prompt",
+            expected: format!("no negative number, a prompt of at most {} tokens", trace.token_ids.len()),
+            got: format!("a prompt of {}", trace.n_prompt),
+        });
+    };
+    let recording = Recording { trace_id: trace.trace_id.clone(), token_ids, n_prompt, columns: Vec::new() };
+    let (dataset, problem_id) = (trace.dataset.clone(), trace.problem_id.clone());
+    Ok(Sample { dataset, problem_id, recording, random: None, mask: Mask::default(), windows: None })
+}
+
+/// Gives samples their labels, reading the files part by part; files of windows are optional, as for recordings.
+///
+/// # Errors
+/// If a label belongs to another trace, or a file cannot be read.
+pub fn join_labels(samples: &mut [Sample], tokens: &Path, windows: Option<&Path>) -> Result<()> {
+    let places: BTreeMap<String, usize> =
+        samples.iter().enumerate().map(|(at, sample)| (sample.recording.trace_id.clone(), at)).collect();
+    let mut failed = None;
+    read_in_parts::<LabelToken>(tokens, |part| {
+        for label in &part {
+            if let Some(&at) = places.get(&label.trace_id) {
+                let Sample { recording, mask, .. } = &mut samples[at];
+                failed = failed.take().or_else(|| mask.add(recording, label).err());
+            }
+        }
+    })?;
+    if let Some(path) = windows {
+        for sample in samples.iter_mut() {
+            sample.windows = Some(Windows::default());
+        }
+        read_in_parts::<LabelWindow>(path, |part| {
+            for label in &part {
+                if let Some(&at) = places.get(&label.trace_id) {
+                    let Sample { recording, windows, .. } = &mut samples[at];
+                    let added = windows.as_mut().map_or(Ok(()), |windows| windows.add(recording, label));
+                    failed = failed.take().or_else(|| added.err());
+                }
+            }
+        })?;
+    }
+    failed.map_or(Ok(()), Err)
+}

@@ -1,0 +1,108 @@
+//! `epikv correlate --recorded`: signals from the files of earlier runs, a column at a time, without a model.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use epikv_analyzer::figure::{About, Plot, gallery};
+use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
+use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
+use serde_json::Value;
+
+use super::{Plan, Recorded, files};
+use crate::cli::CorrelateArgs;
+use crate::output::{Done, RunFolder, input};
+use crate::{label, progress, setup};
+
+/// Correlates recorded signals with a folder of labels.
+pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, reference: Option<&Reference>) -> Result<Done> {
+    if args.pick {
+        bail!("--pick replays scores token by token and needs a model: expected no --recorded");
+    }
+    setup::threads(args.model.threads)?;
+    let (mut traces, _) = read_table::<Trace>(&args.traces)?;
+    label::check_unique(&traces, &args.traces)?;
+    traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    let stored = Stored::open(&args.recorded, &traces)?;
+    let model = model(&stored)?;
+    let recorded = labelled(args, &stored, &traces)?;
+    drop(traces);
+
+    let (samples, settings) = (&recorded.samples, &plan.settings);
+    let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
+    let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
+    let bar = progress::bar("columns", stored.n_columns(samples, asked, settings), args.model.quiet);
+    let study = || stored.study(samples, asked, settings, &|| bar.inc(1));
+    let (found, inputs) = rayon::join(study, || inputs(args, &stored));
+    let (found, inputs) = (found?, inputs?);
+    bar.finish_and_clear();
+    let n_layers = model["config"]["n_layers"].as_u64().map_or(stored.n_layers(), |n| n as usize);
+    let name = model["id"].as_str().unwrap_or("unknown");
+    let about = About { model: name, n_layers, settings, reference };
+    let plot = Plot::new(&found, &about);
+    let summary = Summary::new(&found, n_layers, settings);
+    let none = AtBudget { budget: args.budget.clone(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
+    let charts = gallery(&found, &none, &about);
+    let notes = [NOTE.to_owned()];
+    let more = epikv_analyzer::notes(&found, settings);
+    let report = files::report(args, name, &recorded, &summary, settings, plot.is_some(), &charts, &more, &notes);
+
+    let mut provenance = Provenance::new();
+    provenance.set("tool", setup::tool());
+    provenance.set("model", model.clone());
+    provenance.set("run", files::run(args, &recorded, settings));
+    provenance.set("smoothing", files::smoothing(settings));
+    provenance.set("inputs", inputs);
+    let results =
+        files::Results { found: &found, replayed: None, plot: plot.as_ref(), charts: &charts, report: &report };
+    files::write_results(folder, &provenance, settings, &results)?;
+    super::print(args, &recorded, &summary, plan, &notes)?;
+    Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// What a reader of the results must know.
+const NOTE: &str = "signals come from files: no rows of random weights, no replay of scores under a budget";
+
+/// What every input is.
+fn inputs(args: &CorrelateArgs, stored: &Stored) -> Result<Value> {
+    let labels = files::label_files(&args.labels);
+    let signals = stored.files().map(|file| file.path().to_owned());
+    let all = [args.traces.clone()].into_iter().chain(labels).chain(args.reference.clone()).chain(signals);
+    Ok(Value::Array(all.map(|path| input(&path)).collect::<Result<_>>()?))
+}
+
+/// The model that all files were recorded with.
+fn model(stored: &Stored) -> Result<Value> {
+    let mut models = stored.files().map(|file| (file.path(), file.provenance().get("model").cloned()));
+    let Some((first, model)) = models.next() else { return Ok(Value::Null) };
+    if let Some((other, _)) = models.find(|(_, other)| *other != model) {
+        bail!("{}: expected signals of the model of {}, got another", other.display(), first.display());
+    }
+    Ok(model.unwrap_or(Value::Null))
+}
+
+/// The traces that were recorded and have usable labels, with these.
+fn labelled(args: &CorrelateArgs, stored: &Stored, traces: &[Trace]) -> Result<Recorded> {
+    let (label_traces, _) = read_table::<LabelTrace>(&args.labels.join("label_traces.parquet"))?;
+    let usable: BTreeSet<&str> = label_traces.iter().filter(|t| t.usable).map(|t| t.trace_id.as_str()).collect();
+    let own: Vec<&Trace> = traces.iter().filter(|trace| usable.contains(trace.trace_id.as_str())).collect();
+    let mut samples = stored.samples(&own)?;
+    if samples.is_empty() {
+        bail!(
+            "{}: expected usable labels and signals of at least one of the {} traces, got none",
+            args.labels.display(),
+            traces.len()
+        );
+    }
+    let windows = args.labels.join("label_windows.parquet");
+    let windows: Option<&Path> = windows.exists().then_some(&windows);
+    join_labels(&mut samples, &args.labels.join("label_tokens.parquet"), windows)?;
+    let missing = own.len() - samples.len();
+    Ok(Recorded {
+        problem_ids: samples.iter().map(|sample| sample.problem_id.clone()).collect(),
+        n_unusable: traces.len() - own.len(),
+        failures: if missing > 0 { vec![format!("{missing} traces have no signals in the files")] } else { Vec::new() },
+        samples,
+        random: None,
+    })
+}
