@@ -4,11 +4,12 @@
 //!
 //! ```text
 //! naive: sum over windows of b          prefill, and of a tokens decoded one by one
-//! fast:  b + sum over windows of b - s  prefill, and of a tokens of a draft   (occlude; see `intervention` for the others)
+//! fast:  1 + sum over windows of b - s  prefill, and of a tokens of a draft   (occlude; see `intervention` for the others)
 //! ```
 //!
-//! and both `b` and `a` once for the control. A window whose answer changes decodes some of its tokens in the fast protocol
-//! too; how many is not known before. The answer's length is that of the trace's own.
+//! and both `b` and `a` once for the control, whose `b` the fast protocol keeps for the windows as far as there is room. A
+//! window whose answer changes decodes some of its tokens in the fast protocol too; how many is not known before. The answer's
+//! length is that of the trace's own.
 
 use std::time::Instant;
 
@@ -21,6 +22,7 @@ use crate::config::{Config, Protocol, Settings, Stop};
 use crate::error::Result;
 use crate::job::Job;
 use crate::plan::n_read;
+use crate::prefixes::fits;
 use crate::regenerate::{Context, Scored, regenerate};
 
 /// Tokens a second.
@@ -105,7 +107,8 @@ impl Estimate {
         let shape = model.decoder.config();
         let stop_ids = model.stop_ids();
         let (mut n_traces, mut n_failed, mut n_windows) = (0, 0, 0);
-        let (mut naive, mut shared, mut answers, mut longest) = ((0, 0), 0, 0, 0);
+        let (mut naive, mut shared, mut answers, mut longest, mut kept) = ((0, 0), 0, 0, 0, 0);
+        let vector_bytes = 4 * 2 * shape.n_layers * shape.n_kv_heads * shape.head_dim;
         for trace in traces.iter().filter(|trace| !config.leaves_out(trace)) {
             let Ok(job) = Job::new(trace, config, shape, &model.tokenizer) else {
                 n_failed += 1;
@@ -116,7 +119,10 @@ impl Estimate {
             let regenerations = grid.len() as u64 + 1;
             naive.0 += regenerations * boundary;
             naive.1 += regenerations * answer;
-            shared += 2 * boundary + grid.iter().map(|span| n_read(config, &job, span) as u64).sum::<u64>();
+            let bytes = vector_bytes * boundary as usize;
+            let again = if fits(kept, bytes) { 0 } else { boundary };
+            kept += if again == 0 { bytes } else { 0 };
+            shared += boundary + 1 + again + grid.iter().map(|span| n_read(config, &job, span) as u64).sum::<u64>();
             answers += regenerations * answer;
             longest = longest.max(boundary + answer);
             n_traces += 1;
@@ -126,7 +132,6 @@ impl Estimate {
             Protocol::Fast => (shared, answers, 0),
             Protocol::Naive => (naive.0, 0, naive.1),
         };
-        let vector_bytes = 4 * 2 * shape.n_layers * shape.n_kv_heads * shape.head_dim;
         let cache_bytes = vector_bytes * longest as usize * config.batch;
         let weight_bytes = model.decoder.bytes();
         Self { n_traces, n_failed, n_windows, prefill, draft, decode, naive, weight_bytes, cache_bytes }

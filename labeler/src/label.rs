@@ -15,6 +15,7 @@ use crate::journal::Journal;
 use crate::noise::{NoiseFloor, count_changed, sample};
 use crate::pairs::pairs;
 use crate::plan::{Contexts, Plan};
+use crate::prefixes::Prefixes;
 use crate::refine::refine;
 use crate::regenerate::{Context, Regenerated, Scored, read_prefix, regenerate};
 use crate::rows::{finish_trace, timing, window_row};
@@ -96,7 +97,15 @@ pub fn label(
         }
     }
 
-    let mut run = Regenerations { model, config, journal, interrupted, watch, ledger: Ledger::default() };
+    let mut run = Regenerations {
+        model,
+        config,
+        journal,
+        interrupted,
+        watch,
+        ledger: Ledger::default(),
+        prefixes: Prefixes::default(),
+    };
     run.controls(&mut jobs, &mut labels)?;
     let contexts = Contexts { model, config, filler: &filler };
     let plans: Vec<Plan> = jobs
@@ -144,6 +153,7 @@ pub(crate) struct Regenerations<'a> {
     interrupted: &'a AtomicBool,
     watch: &'a mut (dyn FnMut(Progress) + Send),
     pub(crate) ledger: Ledger,
+    prefixes: Prefixes,
 }
 
 impl Regenerations<'_> {
@@ -151,19 +161,27 @@ impl Regenerations<'_> {
     fn controls(&mut self, jobs: &mut [Job<'_>], labels: &mut Labels) -> Result<()> {
         let (model, config) = (self.model, self.config);
         let stop_ids = model.stop_ids();
+        let (mut prefixes, mut n_shared) = (Prefixes::default(), 0);
         let controls = self.run(
             "controls",
             jobs.len(),
             |i| ids_sha256(&jobs[i].context),
             |i| {
-                let draft = match config.protocol {
-                    Protocol::Naive => [].into(),
-                    Protocol::Fast => jobs[i].own_answer(&stop_ids).into(),
-                };
                 let (tokens, max_new) = (jobs[i].context.clone(), config.max_new);
-                Ok(Context { tokens, prefix: None, hidden: None, draft, scored: Scored::Itself, max_new })
+                let (draft, prefix) = match config.protocol {
+                    Protocol::Naive => ([].into(), None),
+                    Protocol::Fast => {
+                        let prefix = read_prefix(model, &tokens)?;
+                        n_shared += tokens.len();
+                        prefixes.keep(i, &prefix);
+                        (jobs[i].own_answer(&stop_ids).into(), Some((prefix, tokens.len() - 1)))
+                    }
+                };
+                Ok(Context { tokens, prefix, hidden: None, draft, scored: Scored::Itself, max_new })
             },
         )?;
+        self.ledger.prefill += n_shared as u64;
+        self.prefixes = prefixes;
         for (job, control) in jobs.iter_mut().zip(controls) {
             labels.timings.push(timing(job.trace, None, &control, config));
             let own = job.own_answer(&stop_ids);
@@ -184,8 +202,9 @@ impl Regenerations<'_> {
         plans: &[Plan],
     ) -> Result<Vec<Regenerated>> {
         let (model, config) = (self.model, self.config);
-        // One prefix at a time is enough.
+        // One prefix at a time is enough, besides those that the controls left.
         let (mut shared, mut n_shared) = (None, 0);
+        let mut prefixes = std::mem::take(&mut self.prefixes);
         let results = self.run(
             phase,
             plans.len(),
@@ -195,11 +214,13 @@ impl Regenerations<'_> {
                 let prefix = match (config.protocol, shared.take()) {
                     (Protocol::Naive, _) => None,
                     (Protocol::Fast, Some((job, prefix))) if job == plan.job => Some(prefix),
-                    (Protocol::Fast, _) => {
+                    (Protocol::Fast, _) => Some(if let Some(prefix) = prefixes.take(plan.job) {
+                        prefix
+                    } else {
                         let original = &jobs[plan.job].context;
                         n_shared += original.len();
-                        Some(read_prefix(model, original)?)
-                    }
+                        read_prefix(model, original)?
+                    }),
                 };
                 shared = prefix.clone().map(|prefix| (plan.job, prefix));
                 let context = contexts.context(jobs, plan, prefix)?;
@@ -221,7 +242,7 @@ impl Regenerations<'_> {
         digest: impl Fn(usize) -> String + Sync,
         mut context: impl FnMut(usize) -> epikv_model::Result<Context> + Send,
     ) -> Result<Vec<Regenerated>> {
-        let Self { model, config, journal, interrupted, watch, ledger } = self;
+        let Self { model, config, journal, interrupted, watch, ledger, .. } = self;
         watch(Progress::Planned { phase, total: n });
         let mut results: Vec<Option<Regenerated>> = vec![None; n];
         if let Some(journal) = journal.as_deref().filter(|journal| !journal.is_empty()) {

@@ -23,6 +23,7 @@ pub mod outcome;
 mod pairs;
 mod plan;
 pub mod position;
+mod prefixes;
 mod refine;
 mod regenerate;
 mod rows;
