@@ -16,7 +16,8 @@ use rayon::prelude::*;
 use crate::bands::BAND_SIGNAL;
 use crate::groups::{ColumnKey, Contrast, Group};
 use crate::notes::p_text;
-use crate::study::{Pool, Settings};
+use crate::pools::Pool;
+use crate::study::Settings;
 
 /// The set of all groups.
 const ALL: &str = "all";

@@ -23,8 +23,9 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::join::Labelled;
 use crate::notes::p_text;
+use crate::pools::problem_sets;
 use crate::resamples::Resamples;
-use crate::study::{Sample, Settings, problem_sets, smooth};
+use crate::study::{Sample, Settings, smooth};
 use crate::trace_rho::TraceRho;
 
 /// The score that all others are compared with when nothing was asked for.

@@ -11,8 +11,9 @@ use epikv_stats::spearman;
 
 use crate::bands::{BAND_SIGNAL, Band};
 use crate::error::Result;
+use crate::pools::problem_sets;
 use crate::resamples::Resamples;
-use crate::study::{Sample, Settings, problem_sets, smooth};
+use crate::study::{Sample, Settings, smooth};
 
 /// Tokens that a partial coefficient needs.
 const MIN_TOKENS: usize = 8;

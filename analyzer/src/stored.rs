@@ -19,9 +19,10 @@ use crate::baseline::Baseline;
 use crate::error::{Error, Result};
 use crate::findings::{DatasetFindings, Finding, Source};
 use crate::join::{Labelled, Mask};
+use crate::pools::problem_sets;
 use crate::record::Recording;
 use crate::resamples::Resamples;
-use crate::study::{Place, Sample, Settings, adjust, finding, problem_sets, smooth};
+use crate::study::{Place, Sample, Settings, adjust, finding, smooth};
 use crate::windows::Windows;
 
 /// What is asked of stored signals.

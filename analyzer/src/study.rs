@@ -5,7 +5,6 @@
 //! how.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use epikv_schemas::Trace;
 use epikv_signals::Smoother;
@@ -19,6 +18,7 @@ use crate::error::Result;
 use crate::findings::{DatasetFindings, Finding, Source, TraceShape};
 use crate::join::{Labelled, Mask};
 use crate::lags::{Series, profile};
+use crate::pools::{Pool, problem_sets};
 use crate::record::{Column, Recording, WindowFrom};
 use crate::resamples::Resamples;
 use crate::tested::{self, Tested};
@@ -66,33 +66,6 @@ impl Sample {
         let windows = Some(Windows::new(&self.recording, labels)?);
         Ok(Self { windows, ..self })
     }
-}
-
-/// Problem sets that are looked at together as well, such as years of one competition.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pool {
-    /// Their names.
-    pub members: Vec<String>,
-}
-
-impl Pool {
-    /// `aime24+aime25`.
-    pub fn name(&self) -> String {
-        self.members.join("+")
-    }
-}
-
-/// The problem sets of the samples in order of their names, then the pools, each with its samples.
-pub(crate) fn problem_sets<'s>(samples: &'s [Sample], pools: &[Pool]) -> Vec<(String, Vec<&'s Sample>)> {
-    let mut sets: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
-    for sample in samples {
-        sets.entry(&sample.dataset).or_default().push(sample);
-    }
-    let pooled = pools.iter().map(|pool| {
-        let own = samples.iter().filter(|sample| pool.members.contains(&sample.dataset));
-        (pool.name(), own.collect())
-    });
-    sets.into_iter().map(|(name, own)| (name.to_owned(), own)).chain(pooled).collect()
 }
 
 /// How signals are compared with labels.

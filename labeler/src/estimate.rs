@@ -120,9 +120,13 @@ impl Estimate {
             naive.0 += regenerations * boundary;
             naive.1 += regenerations * answer;
             let bytes = vector_bytes * boundary as usize;
-            let again = if fits(kept, bytes) { 0 } else { boundary };
-            kept += if again == 0 { bytes } else { 0 };
-            shared += boundary + 1 + again + grid.iter().map(|span| n_read(config, &job, span) as u64).sum::<u64>();
+            let mut read = boundary + 1;
+            if fits(kept, bytes) {
+                kept += bytes;
+            } else {
+                read += boundary;
+            }
+            shared += read + grid.iter().map(|span| n_read(config, &job, span) as u64).sum::<u64>();
             answers += regenerations * answer;
             longest = longest.max(boundary + answer);
             n_traces += 1;
