@@ -77,7 +77,7 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let [of_difficulty, of_groups] = between.markdown(&plan.settings);
     let predictable = predictable::given_surprisal(samples, n_layers, &plan.settings)?;
     let notes_of_study = epikv_analyzer::notes(&found, &plan.settings);
-    let more = [
+    let more = sections([
         notes_of_study,
         compare::markdown(&compared),
         predictable::markdown(&predictable, n_layers, &plan.settings),
@@ -86,8 +86,7 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
         enrichment::markdown(&enriched),
         decided.markdown(),
         published,
-    ];
-    let more = more.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+    ]);
     let report = files::report(
         args,
         model.origin.id(),
@@ -101,10 +100,10 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     );
     let results = files::Results {
         found: &found,
+        between: &between,
         replayed: Some(files::Replayed {
             compared: &compared,
             enriched: &enriched,
-            between: &between,
             predictable: &predictable,
             decided: &decided,
         }),
@@ -115,6 +114,11 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     files::write(folder, args, &plan, &model, &recorded, &results)?;
     print(args, &recorded, &summary, &plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// The sections of a page that have something to say.
+fn sections<const N: usize>(parts: [String; N]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 /// What was typed, checked.

@@ -1,5 +1,7 @@
 //! Two signals against the same labels, against `NumPy` and `SciPy`: `golden/compare.json` is made by `golden/compare.py`.
 
+mod support;
+
 use epikv_analyzer::compare::{Side, compare};
 use epikv_analyzer::{Column, Mask, Recording, Sample, Settings, WindowFrom};
 use epikv_schemas::LabelToken;
@@ -7,16 +9,9 @@ use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
 use serde_json::Value;
 
+use support::{golden, list};
+
 const TOLERANCE: f64 = 1e-11;
-
-fn golden() -> Value {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/compare.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect("committed")).expect("JSON")
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().expect("a list")
-}
 
 fn samples(golden: &Value) -> Vec<Sample> {
     let sample = |(i, trace): (usize, &Value)| {
@@ -70,7 +65,7 @@ fn near(what: &str, got: Option<f64>, want: &Value) {
 
 #[test]
 fn every_figure_is_that_of_the_peers() {
-    let golden = golden();
+    let golden = golden("compare.json");
     let side = |text| Side::parse(text, 64).expect("known");
     let pairs = [[side("epikv"), side("kv_key")], [side("-epikv"), side("-kv_key")]];
     let found = compare(&samples(&golden), &pairs, &settings()).expect("recorded");
@@ -98,7 +93,7 @@ fn every_figure_is_that_of_the_peers() {
 #[test]
 fn what_was_not_recorded_is_refused() {
     let side = |text| Side::parse(text, 64).expect("known");
-    let error = compare(&samples(&golden()), &[[side("epikv"), side("hs_l2@layer=2")]], &settings());
+    let error = compare(&samples(&golden("compare.json")), &[[side("epikv"), side("hs_l2@layer=2")]], &settings());
     let error = error.expect_err("no such column");
     assert!(error.to_string().starts_with("column hs_l2@layer=2: expected a recorded signal"), "{error}");
     assert!(error.hint().is_some());

@@ -2,6 +2,8 @@
 //!
 //! The prompt's values are not smoothed there, as smoothers start at the first decoded token.
 
+mod support;
+
 use epikv_analyzer::{
     Column, DatasetFindings, Finding, Mask, Recording, Sample, Settings, Source, WindowFrom, rows, study,
 };
@@ -10,17 +12,10 @@ use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
 use serde_json::Value;
 
+use support::{golden, list};
+
 /// Both sides work in f64; the longest sum has a few hundred terms.
 const TOLERANCE: f64 = 1e-11;
-
-fn golden() -> Value {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/correlate.json");
-    serde_json::from_str(&std::fs::read_to_string(path).expect("committed")).expect("JSON")
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().expect("a list")
-}
 
 fn samples(golden: &Value) -> Vec<Sample> {
     let sample = |(i, trace): (usize, &Value)| {
@@ -79,7 +74,7 @@ fn found(golden: &Value) -> DatasetFindings {
 
 #[test]
 fn every_figure_is_that_of_the_peers() {
-    let golden = golden();
+    let golden = golden("correlate.json");
     let found = found(&golden);
     for case in list(&golden["cases"]) {
         let (layer, name) =
@@ -117,7 +112,7 @@ fn compare(finding: &Finding, case: &Value, what: &str) {
 
 #[test]
 fn a_resample_is_ranked_as_if_its_traces_were_repeated() {
-    let golden = golden();
+    let golden = golden("correlate.json");
     let samples = samples(&golden);
     for case in list(&golden["cases"]).iter().filter(|case| case["smoothing"] == "raw") {
         let layer = case["layer"].as_u64().expect("a layer") as usize;
@@ -134,7 +129,7 @@ fn a_resample_is_ranked_as_if_its_traces_were_repeated() {
 
 #[test]
 fn rows_carry_the_figures() {
-    let golden = golden();
+    let golden = golden("correlate.json");
     let (found, settings) = (found(&golden), settings(&golden));
     let rows = rows::correlations(std::slice::from_ref(&found), &settings);
     // Pooled, within, between; two layers under five smoothers, and two baselines.

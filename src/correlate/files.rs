@@ -55,7 +55,6 @@ const FILES: &[&str] = &[
 pub(super) struct Replayed<'r> {
     pub(super) compared: &'r [Comparison],
     pub(super) enriched: &'r [Enrichment],
-    pub(super) between: &'r Between,
     pub(super) predictable: &'r [GivenSurprisal],
     pub(super) decided: &'r AtBudget,
 }
@@ -68,14 +67,6 @@ impl Replayed<'_> {
             let rows = rows::band_surprisal(self.predictable, settings);
             folder.write("band_surprisal.parquet", &rows, provenance)?;
         }
-        let Between { difficulty, groups, .. } = self.between;
-        if !difficulty.is_empty() {
-            folder.write("difficulty.parquet", &rows::difficulty(difficulty), provenance)?;
-        }
-        if !groups.pairs.is_empty() {
-            folder.write("heterogeneity.parquet", &rows::heterogeneity(groups), provenance)?;
-            folder.write("group_pairs.parquet", &rows::group_pairs(groups), provenance)?;
-        }
         folder.write("agreement.parquet", &self.decided.agreement_rows(), provenance)?;
         folder.write("selection.parquet", &self.decided.selection_rows(), provenance)
     }
@@ -84,6 +75,7 @@ impl Replayed<'_> {
 /// What was found.
 pub(super) struct Results<'r> {
     pub(super) found: &'r [DatasetFindings],
+    pub(super) between: &'r Between,
     /// `None` where signals come from files.
     pub(super) replayed: Option<Replayed<'r>>,
     /// `None` where no signal has layers.
@@ -110,10 +102,7 @@ pub(super) fn write(
     let mut provenance = signals.clone();
     provenance.set("run", run(args, recorded, settings));
     provenance.set("smoothing", smoothing(settings));
-    let others: Vec<_> = args.against.iter().map(|folder| folder.join("correlations_by_trace.parquet")).collect();
-    let more = args.reference.iter().chain(&args.difficulty).cloned().chain(others);
-    let inputs = [args.traces.clone()].into_iter().chain(label_files(&args.labels)).chain(more);
-    provenance.set("inputs", Value::Array(inputs.map(|path| input(&path)).collect::<Result<_>>()?));
+    provenance.set("inputs", Value::Array(input_files(args).map(|path| input(&path)).collect::<Result<_>>()?));
     let recordings = recordings(recorded);
     if let Some(rows) = rows::signals_hs(&recordings) {
         folder.write("signals_hs.parquet", &rows, &signals)?;
@@ -136,10 +125,13 @@ pub(super) fn write(
     write_results(folder, &provenance, settings, results)
 }
 
-/// The files of labels that a folder has.
-pub(super) fn label_files(folder: &Path) -> Vec<PathBuf> {
-    let files = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"].map(|file| folder.join(file));
-    files.into_iter().filter(|path| path.exists()).collect()
+/// Every file that was read, besides those of signals.
+pub(super) fn input_files(args: &CorrelateArgs) -> impl Iterator<Item = PathBuf> + use<> {
+    let labels = ["label_tokens.parquet", "label_traces.parquet", "label_windows.parquet"];
+    let labels = labels.map(|file| args.labels.join(file)).into_iter().filter(|path| path.exists());
+    let others: Vec<_> = args.against.iter().map(|folder| folder.join("correlations_by_trace.parquet")).collect();
+    let more = [&args.reference, &args.difficulty].map(Clone::clone).into_iter().flatten();
+    [args.traces.clone()].into_iter().chain(labels).chain(more).chain(others)
 }
 
 /// Writes what was found, without the signals, and ends the run.
@@ -157,6 +149,14 @@ pub(super) fn write_results(
         &rows::correlations_by_trace(results.found, settings.window),
         provenance,
     )?;
+    let Between { difficulty, groups, .. } = results.between;
+    if !difficulty.is_empty() {
+        folder.write("difficulty.parquet", &rows::difficulty(difficulty), provenance)?;
+    }
+    if !groups.pairs.is_empty() {
+        folder.write("heterogeneity.parquet", &rows::heterogeneity(groups), provenance)?;
+        folder.write("group_pairs.parquet", &rows::group_pairs(groups), provenance)?;
+    }
     if settings.max_lag > 0 && results.replayed.is_some() {
         let rows = rows::correlations_by_lag(results.found, settings.window);
         folder.write("correlations_by_lag.parquet", &rows, provenance)?;

@@ -9,6 +9,7 @@ use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
 use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
 use serde_json::Value;
 
+use super::between::{self, Between};
 use super::{Plan, Recorded, files};
 use crate::cli::CorrelateArgs;
 use crate::output::{Done, RunFolder, input};
@@ -19,10 +20,15 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     if args.pick {
         bail!("--pick replays scores token by token and needs a model: expected no --recorded");
     }
+    if !args.compare.is_empty() {
+        bail!("--compare needs two signals of a trace at once, and --recorded reads one: expected one of both");
+    }
     setup::threads(args.model.threads)?;
     let (mut traces, _) = read_table::<Trace>(&args.traces)?;
     label::check_unique(&traces, &args.traces)?;
     traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    between::check_pools(&plan.settings.pools, &traces)?;
+    let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
     let stored = Stored::open(&args.recorded, &traces)?;
     let model = model(&stored)?;
     let recorded = labelled(args, &stored, &traces)?;
@@ -44,7 +50,9 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     let none = AtBudget { budget: args.budget.clone(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
     let charts = gallery(&found, &none, &about);
     let notes = [NOTE.to_owned()];
-    let more = epikv_analyzer::notes(&found, settings);
+    let between = Between::new(name, &found, samples, others, levels.as_ref(), settings);
+    let [of_difficulty, of_groups] = between.markdown(settings);
+    let more = super::sections([epikv_analyzer::notes(&found, settings), of_difficulty, of_groups]);
     let report = files::report(args, name, &recorded, &summary, settings, plot.is_some(), &charts, &more, &notes);
 
     let mut provenance = Provenance::new();
@@ -53,21 +61,26 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     provenance.set("run", files::run(args, &recorded, settings));
     provenance.set("smoothing", files::smoothing(settings));
     provenance.set("inputs", inputs);
-    let results =
-        files::Results { found: &found, replayed: None, plot: plot.as_ref(), charts: &charts, report: &report };
+    let results = files::Results {
+        found: &found,
+        between: &between,
+        replayed: None,
+        plot: plot.as_ref(),
+        charts: &charts,
+        report: &report,
+    };
     files::write_results(folder, &provenance, settings, &results)?;
     super::print(args, &recorded, &summary, plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
 
 /// What a reader of the results must know.
-const NOTE: &str = "signals come from files: no rows of random weights, no replay of scores under a budget";
+const NOTE: &str = "signals come from files: no rows of random weights, no replay of scores under a budget, no lag profiles, comparisons of \
+     signals or kinds of tokens";
 
 /// What every input is.
 fn inputs(args: &CorrelateArgs, stored: &Stored) -> Result<Value> {
-    let labels = files::label_files(&args.labels);
-    let signals = stored.files().map(|file| file.path().to_owned());
-    let all = [args.traces.clone()].into_iter().chain(labels).chain(args.reference.clone()).chain(signals);
+    let all = files::input_files(args).chain(stored.files().map(|file| file.path().to_owned()));
     Ok(Value::Array(all.map(|path| input(&path)).collect::<Result<_>>()?))
 }
 

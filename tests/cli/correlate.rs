@@ -133,6 +133,11 @@ fn signals_from_files_give_what_recording_gives() {
     place.epikv(&[CORRELATE, &["--out", "parts", "--recorded", "a,b"], &signals].concat()).ok();
     assert!(rows("whole") == rows("parts") && by_trace("whole") == by_trace("parts"));
 
+    let compared =
+        place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "all", "--compare", "hs_l2,epikv"]].concat());
+    compared.refused(&["--compare needs two signals"]);
+    assert!(place.path("whole").join("difficulty.parquet").exists(), "groups need no model");
+
     // Other tokens, and a trace in two files.
     let twice = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "a,a"]].concat());
     twice.refused(&["expected it in one file of signals"]);
