@@ -162,13 +162,13 @@ pub(crate) enum Family {
 /// `--level`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LevelName {
-    /// 40 to 130 tokens.
+    /// 45 to 130 tokens of reasoning.
     Short,
-    /// 130 to 250 tokens.
+    /// 140 to 250.
     Middle,
-    /// 250 to 450 tokens.
+    /// 290 to 410.
     Default,
-    /// 1,000 to 1,250 tokens.
+    /// 1,050 to 1,220.
     Long,
 }
 

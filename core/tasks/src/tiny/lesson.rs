@@ -56,9 +56,9 @@ impl Lesson {
             Self::Repeats => repeats(seed, index),
             Self::Names => names(seed, index),
             Self::Table => table(seed, index, answer_weight),
-            Self::Problem(level) => solved(&TinyProblem::generate(level, seed, index), answer_weight),
+            Self::Problem(level) => solved(&TinyProblem::any(level, seed, index), answer_weight),
             Self::Queries(level) => {
-                let problem = TinyProblem::generate(level, seed, index);
+                let problem = TinyProblem::any(level, seed, index);
                 let (mut tokens, mut weights) = solved(&problem, answer_weight);
                 ask(&problem, &mut Draws::new(seed, index, QUERIES), answer_weight, &mut tokens, &mut weights);
                 (tokens, weights)
@@ -83,7 +83,7 @@ fn ask(problem: &TinyProblem, draws: &mut Draws, answer_weight: f32, tokens: &mu
 fn table(seed: u64, index: u64, answer_weight: f32) -> (Vec<u32>, Vec<f32>) {
     let mut draws = Draws::new(seed, index, TABLE);
     let level = draws.pick(&Level::ALL);
-    let problem = TinyProblem::generate(level, seed, index);
+    let problem = TinyProblem::any(level, seed, index);
     let mut tokens = vec![BOS];
     tokens.extend(problem.statements());
     let mut weights = vec![0.0; tokens.len()];

@@ -1,15 +1,15 @@
 //! How long a problem's trace is.
 
-/// Levels of length.
+/// Levels of length, counted in tokens of the reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// 40 to 130 tokens, for the first lessons.
+    /// 45 to 130, for the first lessons.
     Short,
-    /// 130 to 250 tokens, for the lessons after them.
+    /// 140 to 250, for the lessons after them.
     Middle,
-    /// 280 to 440 tokens.
+    /// 290 to 410.
     Default,
-    /// 1,000 to 1,250 tokens.
+    /// 1,050 to 1,220.
     Long,
 }
 

@@ -13,8 +13,8 @@
 //! g = e + f = 54 + 27 so g 71 . h = f - g = 27 - 71 so h 56 . </think> g 71 + e 54 = 71 + 54 = \boxed{ 25 }
 //! ```
 //!
-//! A query of more than two values folds from the left, one sum at a time. The combined value stands nowhere in the
-//! trace: it must be put together from values stated once, or twice where checked, so what an answer needs is known
+//! A query of more than two values folds from the left, one sum at a time. The combined value is stated nowhere in the
+//! trace, nor is it any letter's value by chance: it must be put together from values stated once, or twice where checked, so what an answer needs is known
 //! ([`TinyProblem::gold_spans`]). Everything after the prompt follows from the prompt, so that a greedy model can be right
 //! to the letter.
 //!

@@ -35,9 +35,24 @@ pub struct TinyProblem {
 }
 
 impl TinyProblem {
-    /// The problem with number `index` of a seed; the same on every machine.
+    /// The problem with number `index` of a seed; the same on every machine. Its result is the value of no letter, so that
+    /// it cannot be read off the trace.
     pub fn generate(level: Level, seed: u64, index: u64) -> Self {
         let mut draws = Draws::new(seed, index, level as u32);
+        loop {
+            let problem = Self::draw(level, seed, index, &mut draws);
+            if !problem.values.contains(&problem.gold()) {
+                return problem;
+            }
+        }
+    }
+
+    /// The same, except that the result may be some letter's value by chance, which does not matter to lessons.
+    pub(super) fn any(level: Level, seed: u64, index: u64) -> Self {
+        Self::draw(level, seed, index, &mut Draws::new(seed, index, level as u32))
+    }
+
+    fn draw(level: Level, seed: u64, index: u64, draws: &mut Draws) -> Self {
         let ranges = level.ranges();
         let (n_derived, n_checked) = loop {
             let n_tokens = draws.between(ranges.n_tokens.0, ranges.n_tokens.1);
@@ -50,12 +65,12 @@ impl TinyProblem {
                 break (n_derived, n_checked);
             }
         };
-        let (rule, values) = draw_chain(&mut draws, n_derived);
+        let (rule, values) = draw_chain(draws, n_derived);
         let derived: Vec<usize> = (2..values.len()).collect();
         let mut checked = draws.choose(n_checked, &derived);
         checked.sort_unstable();
         let first_letter = draws.below(N_LETTERS - values.len() + 1);
-        let query = draw_query(&mut draws, may_be_asked(&derived), ranges.n_queried, ranges.gap);
+        let query = draw_query(draws, may_be_asked(&derived), ranges.n_queried, ranges.gap);
         let id = format!("tiny-{}-{seed}-{index}", level.name());
         Self { id, level, first_letter, values, rule, checked, query }
     }

@@ -83,6 +83,23 @@ fn gold_spans_hold_the_values_and_nothing_else_states_them() {
 }
 
 #[test]
+fn no_letter_has_the_result() {
+    let mut n_by_chance = 0;
+    for level in Level::ALL {
+        for index in 0..300 {
+            let problem = TinyProblem::generate(level, 9, index);
+            assert!(!problem.values.contains(&problem.gold()), "{}", problem.id);
+            let any = TinyProblem::any(level, 9, index);
+            match any.values.contains(&any.gold()) {
+                true => n_by_chance += 1,
+                false => assert_eq!(any, problem, "the first that is drawn, if it will do"),
+            }
+        }
+    }
+    assert!(n_by_chance > 100, "{n_by_chance}");
+}
+
+#[test]
 fn tokenizer_and_template_give_the_ids_of_the_table() {
     let folder = tempfile::tempdir().unwrap();
     write_tokenizer(folder.path()).unwrap();
@@ -129,7 +146,7 @@ fn tokenizer_and_template_give_the_ids_of_the_table() {
 #[test]
 fn lessons_weigh_what_follows_the_prompt() {
     let (tokens, weights) = lesson::Lesson::Problem(Level::Short).sequence(1, 2, 3.0);
-    let n_prompt = TinyProblem::generate(Level::Short, 1, 2).prompt().len();
+    let n_prompt = TinyProblem::any(Level::Short, 1, 2).prompt().len();
     assert_eq!(tokens.len(), weights.len());
     assert!(weights[..n_prompt].iter().all(|w| *w == 0.0) && weights[n_prompt..].iter().all(|w| *w > 0.0));
     assert_eq!(weights.last(), Some(&3.0));
