@@ -1,7 +1,7 @@
 //! Times recording beside a plain pass over the same tokens, for `docs/statistics.md`.
 //!
-//! `cargo run --release --example recording -- MODEL TOKENS RUNS [SIGNAL,..|attention]` runs a plain pass and a recording in
-//! turns, in the same chunks. It prints the median CPU seconds of both, which other programs disturb less than elapsed ones do,
+//! `cargo run --release -p epikv-analyzer --example recording -- MODEL TOKENS RUNS [SIGNAL,..|attention]` runs a plain pass
+//! and a recording in turns, in the same chunks. It prints the median CPU seconds of both, which other programs disturb less than elapsed ones do,
 //! the share that recording adds (median over the turns, least and most), and the most memory that the process ever held. All
 //! as Linux counts it. Without signals those of hidden states, keys and values are recorded.
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::{AgreementRow, Selection};
-use epikv_signals::map_layer;
+use epikv_signals::{EPIKV_LAYERS, map_layer};
 use epikv_stats::moments::mean;
 
 use crate::agreement::{Agreement, agreements};
@@ -12,9 +12,6 @@ use crate::decision::Limits;
 use crate::error::Result;
 use crate::selection::{Candidate, FOLDS, Picked, Selected, pick, scores};
 use crate::study::{Sample, Settings};
-
-/// Layers of the reference model that the published score compares.
-pub(crate) const PUBLISHED_PAIR: [usize; 2] = [10, 21];
 
 /// Pairs of scores that the page shows.
 const SHOWN_PAIRS: usize = 12;
@@ -185,7 +182,7 @@ impl Decided {
     /// not asked for or the model maps both layers to one.
     pub(crate) fn placebo(&self, n_layers: usize) -> Option<String> {
         let (all, _) = self.layers.as_ref()?;
-        let [a, b] = PUBLISHED_PAIR.map(|layer| map_layer(layer, n_layers));
+        let [a, b] = EPIKV_LAYERS.map(|layer| map_layer(layer, n_layers));
         let pairs: Vec<(Candidate, f64)> = all
             .iter()
             .filter(|selected| matches!(selected.candidate, Candidate::Pair(..)))

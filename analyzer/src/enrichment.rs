@@ -17,14 +17,13 @@
 //! other traces at matched relative position, and the trace's own, shifted around its end, which with fixed counts is a test
 //! of `n_both` itself.
 
-use epikv_signals::{Smoother, map_layer};
+use epikv_signals::{EPIKV_LAYERS, Smoother, map_layer};
 use epikv_stats::{Ties, top_k};
 use rayon::prelude::*;
 
 use crate::bands::BAND_SIGNAL;
 use crate::compare::Side;
 use crate::decision::{Limits, survivors};
-use crate::decisions::PUBLISHED_PAIR;
 use crate::join::Labelled;
 use crate::notes::p_text;
 use crate::record::Column;
@@ -118,7 +117,7 @@ pub fn enrichment(
 /// The raw columns whose sets are looked at: the scores, and the step norm at the two published layers.
 fn columns(traces: &[Trace<'_>], n_layers: usize, window: usize) -> Vec<Side> {
     let Some(first) = traces.first() else { return Vec::new() };
-    let published = PUBLISHED_PAIR.map(|layer| Some(map_layer(layer, n_layers)));
+    let published = EPIKV_LAYERS.map(|layer| Some(map_layer(layer, n_layers)));
     let is = |c: &&Column| c.layer.is_none() || (c.signal == BAND_SIGNAL && published.contains(&c.layer));
     let side = |c: &Column| Side { signal: c.signal, layer: c.layer, smoother: Smoother::Raw, negated: false, window };
     first.sample.recording.columns.iter().filter(is).map(side).collect()

@@ -1,6 +1,6 @@
 //! What a study says in a few rows: the best layers, both bands, the paper's two layers, and the baselines beside them.
 
-use epikv_signals::{REFERENCE_LAYERS, SignalRow, Smoother, find, map_layer};
+use epikv_signals::{EPIKV_LAYERS, REFERENCE_LAYERS, SignalRow, Smoother, find, map_layer};
 use serde::Serialize;
 
 use crate::bands::{BAND_SIGNAL, Band, BandMean};
@@ -8,9 +8,6 @@ use crate::baseline::EMBEDDING;
 use crate::findings::{DatasetFindings, Finding, Source};
 use crate::lags::peak;
 use crate::study::Settings;
-
-/// Layers of the reference model that the paper's score compares.
-const PAPER_LAYERS: [usize; 2] = [10, 21];
 
 /// Smoothers whose bands and layers are shown, where they were asked for; without any of them, the first asked for.
 const SHOWN: [Smoother; 2] = [Smoother::Mean, Smoother::Z];
@@ -86,7 +83,7 @@ impl Summary {
             own => format!("layer {layer} of {REFERENCE_LAYERS} -> {own}"),
         };
         let bands = Band::both(n_layers).map(|band| band.describe());
-        let mapping = bands.into_iter().chain(PAPER_LAYERS.map(layer));
+        let mapping = bands.into_iter().chain(EPIKV_LAYERS.map(layer));
         Self {
             n_layers,
             mapping: mapping.collect(),
@@ -181,7 +178,7 @@ fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, se
         if source != Source::Model {
             continue;
         }
-        for layer in PAPER_LAYERS {
+        for layer in EPIKV_LAYERS {
             let own = map_layer(layer, n_layers);
             let column = found.find(source, BAND_SIGNAL, Some(own), smoother);
             let what = if own == layer { format!("layer {own}") } else { format!("layer {own} ({layer} of 32)") };

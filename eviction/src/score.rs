@@ -6,7 +6,7 @@
 //! | `random` | a number in [0, 1) that depends on (seed, problem, sample, `p`) and nothing else | frozen |
 //! | `epikv` | [`Epikv`]: z-score of the step at layer 10 less that at layer 21 | frozen |
 //! | `epikv-raw` | the same with rolling means | frozen |
-//! | `layer(L)`, `layer(-L)` | [`LayerZ`]: z-score of the step at layer `L` of this model, or its negative | frozen |
+//! | `layer(L)`, `layer(-L)` | [`BandScore`]: z-score of the step at layer `L` of this model, or its negative | frozen |
 //! | `kv-key` | [`KvKey`]: rolling mean of the key's variance over channels | frozen |
 //! | `labels` | share of the windows over `p` that flipped the answer; 1 where there is no label | frozen |
 //! | `k-norm`, `key-diff` | [`KeyScore`]: minus the key's length, or its cosine with the mean direction | live |
@@ -26,7 +26,7 @@ use epikv_model::cache::Pos;
 use epikv_model::sampler::RandomStream;
 use epikv_model::taps::ProbePlan;
 use epikv_signals::{
-    AttentionRows, AttentionSum, Epikv, KeyScore, KvKey, Lag, LagScore, LayerZ, Signal, Stamps, WindowAttention,
+    AttentionRows, AttentionSum, BandScore, Epikv, KeyScore, KvKey, Lag, LagScore, Signal, Stamps, WindowAttention,
 };
 
 use crate::error::{Error, Result};
@@ -87,8 +87,8 @@ pub struct OneLayer {
 }
 
 impl OneLayer {
-    fn signal(self, n_layers: usize) -> Result<LayerZ> {
-        Ok(LayerZ::new(self.layer, self.minus, n_layers)?)
+    fn signal(self, n_layers: usize) -> Result<BandScore> {
+        Ok(BandScore::at_layer(self.layer, self.minus, n_layers)?)
     }
 }
 

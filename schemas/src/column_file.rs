@@ -1,21 +1,21 @@
 //! A table of signals column by column, for files that do not fit into memory: 10 million tokens of 32 layers are 1.3 GB a
 //! family, one column of them is 40 MB.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray},
     datatypes::{Float32Type, Int32Type},
 };
-use parquet::arrow::{
-    ProjectionMask,
-    arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder},
-};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use crate::{
     error::{Error, Result},
     layers::{column_name, layer_of},
-    open::{self, read_failed},
+    open::{self, Batches},
     provenance::Provenance,
     read::{check_columns, check_version},
     record::Record,
@@ -86,13 +86,20 @@ impl ColumnFile {
     /// All values of a column, in file order; null where undefined.
     ///
     /// # Errors
-    /// If the file has no such column or cannot be decoded.
+    /// If the file has no such column, holds NaN or an infinity in it or cannot be decoded.
     pub fn numbers(&self, column: NumberColumn) -> Result<Vec<Option<f32>>> {
         let name = column.layer.map_or_else(|| column.name.to_owned(), |layer| column_name(column.name, layer));
         let mut values = Vec::new();
         self.each_batch([(&name, Kind::F32)], |_, [array]| {
             let array = array.as_primitive::<Float32Type>();
             let first = values.len();
+            // What stands in place of a null may be anything.
+            let strange = |(row, value): (usize, Option<f32>)| Some((row, value.filter(|value| !value.is_finite())?));
+            if array.values().iter().any(|value| !value.is_finite())
+                && let Some((row, got)) = array.iter().enumerate().find_map(strange)
+            {
+                return Err(self.not_a_number(name.clone(), first + row, got));
+            }
             values.extend(array.values().iter().map(|&value| Some(value)));
             // Nulls are few: the first token of a trace, most often.
             if let Some(nulls) = array.nulls() {
@@ -118,7 +125,7 @@ impl ColumnFile {
                     return Err(Error::NullValue { path, column, row, expected: kind.name().to_owned() });
                 }
             }
-            let [trace_id, pos, token_id] = arrays;
+            let [trace_id, pos, token_id] = &arrays;
             let (pos, token_id) =
                 (pos.as_primitive::<Int32Type>().values(), token_id.as_primitive::<Int32Type>().values());
             for (row, (pos, token_id)) in pos.iter().zip(token_id).enumerate() {
@@ -132,7 +139,7 @@ impl ColumnFile {
     fn each_batch<const N: usize>(
         &self,
         columns: [(&str, Kind); N],
-        mut each: impl FnMut(usize, [&ArrayRef; N]) -> Result<()>,
+        mut each: impl FnMut(usize, [ArrayRef; N]) -> Result<()>,
     ) -> Result<()> {
         let fields = self.metadata.schema().fields();
         let mut places = [0; N];
@@ -145,30 +152,33 @@ impl ColumnFile {
             })?;
         }
         let order = places.map(|place| places.iter().filter(|other| **other < place).count());
-        open::guarded(&self.path, || {
-            // A handle of its own: threads that share one share its place in the file.
-            let file = crate::fs::open(&self.path)?;
-            let mask = ProjectionMask::roots(self.metadata.parquet_schema(), places);
-            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-                .with_projection(mask)
-                .with_batch_size(self.table.rows_at_once())
-                .build()
-                .map_err(|source| read_failed(&self.path, source))?;
-            let mut rows = 0;
-            for batch in reader {
-                let batch = batch.map_err(|error| read_failed(&self.path, error.into()))?;
-                each(rows, order.map(|at| batch.column(at)))?;
-                rows += batch.num_rows();
+        // A handle of its own: threads that share one share its place in the file.
+        let file = crate::fs::open(&self.path)?;
+        let rows_at_once = self.table.rows_at_once();
+        let mut batches = Batches::new(&self.path, file, self.metadata.clone(), places, rows_at_once)?;
+        while let Some((first_row, arrays)) =
+            batches.next(|first_row, batch| Ok((first_row, order.map(|at| Arc::clone(batch.column(at))))))?
+        {
+            each(first_row, arrays)?;
+        }
+        Ok(())
+    }
+
+    /// The error of a value that is no finite number.
+    fn not_a_number(&self, column: String, row: usize, got: f32) -> Error {
+        let (mut at, mut key) = (0, String::new());
+        let found = self.tokens(|trace_id, pos, _| {
+            if at == row {
+                key = format!("trace_id={trace_id:?}, pos={pos}");
             }
-            open::check_count(&self.path, self.metadata.metadata().file_metadata().num_rows(), rows)
-        })
+            at += 1;
+        });
+        found.err().unwrap_or(Error::NotANumber { path: self.path.clone(), column, row, key, got })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::{PerLayer, SignalsHs, SignalsToken, testing::TestResult, write_table};
 
@@ -208,6 +218,22 @@ mod tests {
         let mut tokens = Vec::new();
         file.tokens(|trace_id, pos, token_id| tokens.push((trace_id.to_owned(), pos, token_id)))?;
         assert_eq!(tokens, rows().into_iter().map(|row| (row.trace_id, row.pos, row.token_id)).collect::<Vec<_>>());
+        Ok(())
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_are_refused() -> TestResult {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("signals_hs.parquet");
+        let mut rows = rows();
+        rows[3].hs_norm = PerLayer::new(Arc::new([0, 1, 12]), vec![None, Some(f32::INFINITY), None]);
+        write_table(&path, &rows, &Provenance::new())?;
+        let file = ColumnFile::open::<SignalsHs>(&path)?;
+        let error = file.numbers(NumberColumn { name: "hs_norm", layer: Some(1) }).expect_err("an infinity");
+        let text =
+            "signals_hs.parquet has inf in column hs_norm_l01, row 3 (trace_id=\"t0\", pos=3), expected: a number";
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(file.numbers(NumberColumn { name: "hs_norm", layer: Some(0) }).is_ok(), "another column");
         Ok(())
     }
 

@@ -39,6 +39,30 @@ pub enum Error {
         /// Offset of the first invalid byte.
         offset: usize,
     },
+    /// A line of a text file is longer than its reader accepts.
+    #[error("{}, line {line} is too long, expected: at most {limit} bytes, got: more", path.display())]
+    LongLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Most bytes accepted.
+        limit: u64,
+    },
+    /// A line of a file of JSON lines is not what it should be.
+    #[error("{}, line {line}: expected {expected}, got {got}", path.display())]
+    BadLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What would be accepted.
+        expected: &'static str,
+        /// How the line begins, or where it stops being text.
+        got: String,
+        /// The cause, with the column, where the line is text.
+        source: Option<serde_json::Error>,
+    },
     /// The Parquet library could not write or decode the file.
     #[error("cannot {action} {} as Parquet", path.display())]
     Parquet {
@@ -125,8 +149,8 @@ pub enum Error {
         /// Type of the column.
         expected: String,
     },
-    /// A float column holds NaN. Undefined values are null.
-    #[error("{} has NaN in column {column}, row {row} ({key}), expected: a number or null, got: NaN", path.display())]
+    /// A float column holds NaN, or a signal an infinity. Undefined values are null.
+    #[error("{} has {got} in column {column}, row {row} ({key}), expected: a number or null, got: {got}", path.display())]
     NotANumber {
         /// The file.
         path: PathBuf,
@@ -136,6 +160,8 @@ pub enum Error {
         row: usize,
         /// Sort key of the row.
         key: String,
+        /// The value.
+        got: f32,
     },
     /// A column of fixed words holds another word.
     #[error("{} has an unknown word in column {column}, row {row}, expected: one of {expected}, got: {got:?}", path.display())]
@@ -224,6 +250,7 @@ impl Error {
                 "the file may be cut short or not Parquet at all; compare its sha256 with manifest.jsonl, or make it again"
                     .to_owned()
             }
+            Self::LongLine { .. } => "JSON lines have one object a line; a list over several lines is none".to_owned(),
             Self::NoSchema { .. } => {
                 "only files written by epikv carry a schema; a tool that rewrites them must keep the key-value metadata"
                     .to_owned()

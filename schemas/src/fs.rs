@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
+pub use crate::json_lines::{JsonLines, json_lines};
 
 /// Size in bytes and sha256, in lower-case hexadecimal digits, of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -44,6 +44,7 @@ mod encoding;
 mod error;
 pub mod foreign;
 pub mod fs;
+mod json_lines;
 mod layers;
 mod manifest;
 mod open;

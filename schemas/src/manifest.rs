@@ -82,11 +82,6 @@ impl Manifest {
         &self.entries
     }
 
-    /// The last entry of a file.
-    pub fn latest(&self, file: &str) -> Option<&Entry> {
-        self.entries.iter().rev().find(|entry| entry.part.file == file)
-    }
-
     /// Adds a finished file and makes the line durable before it returns.
     ///
     /// # Panics

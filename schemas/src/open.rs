@@ -5,8 +5,14 @@
 
 use std::{any::Any, fs::File, panic, path::Path};
 
+use arrow::record_batch::RecordBatch;
 use parquet::{
-    arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions},
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{
+            ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+        },
+    },
     errors::ParquetError,
     file::metadata::{ColumnChunkMetaData, ParquetMetaData},
 };
@@ -30,7 +36,52 @@ pub(crate) fn open(path: &Path) -> Result<(File, ArrowReaderMetadata)> {
     Ok((file, metadata))
 }
 
-/// Runs a reader; a panic in it is an error that names the file.
+/// The batches of rows of a file. Only decoding is guarded: a failure of the code that takes what is handed out is a fault of
+/// that code, not of the file.
+pub(crate) struct Batches<'p> {
+    path: &'p Path,
+    reader: ParquetRecordBatchReader,
+    declared: i64,
+    /// Rows handed out.
+    rows: usize,
+}
+
+impl<'p> Batches<'p> {
+    pub(crate) fn new(
+        path: &'p Path,
+        file: File,
+        metadata: ArrowReaderMetadata,
+        columns: impl IntoIterator<Item = usize>,
+        rows_at_once: usize,
+    ) -> Result<Self> {
+        let declared = metadata.metadata().file_metadata().num_rows();
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), columns);
+        guarded(path, || {
+            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+                .with_projection(mask)
+                .with_batch_size(rows_at_once)
+                .build()
+                .map_err(|source| read_failed(path, source))?;
+            Ok(Self { path, reader, declared, rows: 0 })
+        })
+    }
+
+    /// What `decode` makes of the number of the next batch's first row and of the batch; `None` at the end.
+    pub(crate) fn next<T>(&mut self, decode: impl FnOnce(usize, &RecordBatch) -> Result<T>) -> Result<Option<T>> {
+        guarded(self.path, || {
+            let Some(batch) = self.reader.next() else {
+                check_count(self.path, self.declared, self.rows)?;
+                return Ok(None);
+            };
+            let batch = batch.map_err(|error| read_failed(self.path, error.into()))?;
+            let decoded = decode(self.rows, &batch)?;
+            self.rows += batch.num_rows();
+            Ok(Some(decoded))
+        })
+    }
+}
+
+/// Runs a decoder; a panic in it is an error that names the file.
 pub(crate) fn guarded<T>(path: &Path, reader: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(panic::AssertUnwindSafe(reader))
         .unwrap_or_else(|cause| Err(damaged(path, "its content", "pages that decode", &panic_text(&*cause))))

@@ -7,12 +7,11 @@ use arrow::{
     datatypes::{DataType, Schema},
     record_batch::RecordBatch,
 };
-use parquet::arrow::{ProjectionMask, arrow_reader::ParquetRecordBatchReaderBuilder};
 
 use crate::{
     error::{Error, Result},
     layers::layer_of,
-    open::{self, read_failed},
+    open::{self, Batches},
     provenance::Provenance,
     record::Record,
     spec::{ColumnSpec, TableSpec, Version},
@@ -37,35 +36,26 @@ pub fn read_table<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
 /// # Errors
 /// As [`read_table`]; parts that came before a damaged one have been handed out.
 pub fn read_in_parts<R: Record>(path: &Path, mut each: impl FnMut(Vec<R>)) -> Result<Provenance> {
-    open::guarded(path, || read_checked(path, &mut each))
-}
-
-fn read_checked<R: Record>(path: &Path, each: &mut dyn FnMut(Vec<R>)) -> Result<Provenance> {
     let table = R::table();
-    let (file, metadata) = open::open(path)?;
-    let provenance = Provenance::from_metadata(path, metadata.metadata().file_metadata().key_value_metadata())?;
-    let version = check_version(path, table, &provenance)?;
-    let wanted = check_columns(path, table, metadata.schema())?;
-
-    let declared = metadata.metadata().file_metadata().num_rows();
-    let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted);
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-        .with_projection(mask)
-        .with_batch_size(table.rows_at_once())
-        .build()
-        .map_err(|source| read_failed(path, source))?;
-    let mut rows = 0;
-    for batch in reader {
-        let batch = batch.map_err(|error| read_failed(path, error.into()))?;
-        let columns = Columns { path, first_row: rows, batch: &batch };
+    let (file, metadata, provenance, version, wanted) = open::guarded(path, || {
+        let (file, metadata) = open::open(path)?;
+        let provenance = Provenance::from_metadata(path, metadata.metadata().file_metadata().key_value_metadata())?;
+        let version = check_version(path, table, &provenance)?;
+        let wanted = check_columns(path, table, metadata.schema())?;
+        Ok((file, metadata, provenance, version, wanted))
+    })?;
+    let mut batches = Batches::new(path, file, metadata, wanted, table.rows_at_once())?;
+    let decode = |first_row: usize, batch: &RecordBatch| {
+        let columns = Columns { path, first_row, batch };
         // A newer minor version may have added words, which this one passes on.
         if version <= table.version {
             columns.check_words(table)?;
         }
-        rows += columns.rows();
-        each(R::read(&columns)?);
+        R::read(&columns)
+    };
+    while let Some(rows) = batches.next(decode)? {
+        each(rows);
     }
-    open::check_count(path, declared, rows)?;
     Ok(provenance)
 }
 

@@ -64,11 +64,6 @@ impl TableSpec {
     pub fn column(&self, name: &str) -> Option<&'static ColumnSpec> {
         self.columns.iter().find(|column| column.name == name)
     }
-
-    /// Whether the file holds only what determines its values. `*_timings` files do not, and differ from run to run.
-    pub fn is_data(&self) -> bool {
-        !self.name.ends_with("_timings")
-    }
 }
 
 /// One column, or one family of columns with a column for each layer.

@@ -148,7 +148,7 @@ impl Batch<'_> {
         };
         if let Some(row) = nan {
             let (path, key) = (self.path.to_owned(), (self.key)(row));
-            return Err(Error::NotANumber { path, column: name, row: self.first_row + row, key });
+            return Err(Error::NotANumber { path, column: name, row: self.first_row + row, key, got: f32::NAN });
         }
         check_words(self.path, self.first_row, spec, &array)?;
         self.fields.push(spec.field(name));

@@ -1,13 +1,10 @@
 //! A file of pairs: JSON lines.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use epikv_schemas::fs;
 use serde::Deserialize;
-
-/// A file of pairs is read whole.
-const LIMIT: u64 = 1 << 30;
 
 /// What `pred` is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -38,30 +35,22 @@ pub(super) struct Pair {
 
 /// A line is no pair.
 #[derive(Debug, thiserror::Error)]
-#[error("{}, line {line}: expected a pair of answers", path.display())]
-pub(crate) struct BadPair {
-    path: PathBuf,
-    line: usize,
-    source: serde_json::Error,
-}
+#[error(transparent)]
+pub(crate) struct BadPair(epikv_schemas::Error);
 
 impl BadPair {
-    pub(crate) fn hint(&self) -> String {
-        let line = r#"{"pred": "1/2", "gold": "0.5", "equal": true}"#;
-        format!("line {} should be an object such as {line}; only pred and gold are needed", self.line)
-    }
+    pub(crate) const HINT: &str = concat!(
+        r#"each line should be an object such as {"pred": "1/2", "gold": "0.5", "equal": true}; "#,
+        "only pred and gold are needed"
+    );
 }
 
 /// Reads all pairs; blank lines are passed over.
 pub(super) fn read_pairs(path: &Path) -> Result<Vec<Pair>> {
-    let text = fs::read_text(path, LIMIT)?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let pairs = lines.map(|(index, text)| {
-        let line = index + 1;
-        match serde_json::from_str(text) {
-            Ok(pair) => Ok(Pair { line, ..pair }),
-            Err(source) => Err(BadPair { path: path.to_owned(), line, source }.into()),
-        }
-    });
-    pairs.collect()
+    let pair = |read| match read {
+        Ok((line, pair)) => Ok(Pair { line, ..pair }),
+        Err(error @ epikv_schemas::Error::BadLine { .. }) => Err(BadPair(error).into()),
+        Err(error) => Err(error.into()),
+    };
+    fs::json_lines(path, "a pair of answers")?.map(pair).collect()
 }

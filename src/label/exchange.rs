@@ -1,46 +1,51 @@
 //! `epikv label --import`, `--export` and `--compare-sentences`: labels of others, labels for others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use epikv_labeler::exchange::{export, import};
 use epikv_labeler::sentences::{Placed, SentenceScores, compare_sentences};
 use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, Trace, fs, read_table};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
 use super::FILES;
 use crate::cli::ModelArgs;
 use crate::output::{Done, RunFolder, input};
 use crate::setup;
 
-/// A file of JSON lines is read whole up to this size.
-const MOST_BYTES: u64 = 1 << 33;
+/// A line of an import; others are passed over.
+#[derive(Deserialize)]
+struct Labelled {
+    token_ids: Vec<i32>,
+    importance: Vec<i64>,
+}
 
 /// Takes over labels of the traces in `trace_file`, which `epikv trace --import` made of the same lines.
 pub(super) fn run_import(lines: &Path, trace_file: &Path, out: &Path, args: &ModelArgs) -> Result<Done> {
     let mut folder = RunFolder::open(out, &FILES[1..3], args.fresh)?;
     let (traces, _) = read_table::<Trace>(trace_file)?;
-    let mut importance: BTreeMap<Vec<i32>, Vec<i64>> = BTreeMap::new();
-    for (number, line) in read_lines(lines)? {
-        let of = |field: &str| line[field].clone();
-        let place =
-            || format!("{}: line {number}: expected token_ids and importance, lists of integers", lines.display());
-        let ids: Vec<i32> = serde_json::from_value(of("token_ids")).with_context(place)?;
-        let labels: Vec<i64> = serde_json::from_value(of("importance")).with_context(place)?;
-        importance.insert(ids, labels);
+    // Labels of other traces are not kept: a file may hold many more than were asked for.
+    let mut importance: BTreeMap<&[i32], Option<Vec<i64>>> =
+        traces.iter().map(|trace| (trace.token_ids.as_slice(), None)).collect();
+    for line in fs::json_lines::<Labelled>(lines, "token_ids and importance, lists of integers")? {
+        let (_, line) = line?;
+        if let Some(of_trace) = importance.get_mut(line.token_ids.as_slice()) {
+            *of_trace = Some(line.importance);
+        }
     }
     let (mut tokens, mut labelled, mut n_without) = (Vec::new(), Vec::new(), 0);
     for trace in &traces {
-        match importance.get(&trace.token_ids) {
-            Some(importance) => {
+        match importance.get(trace.token_ids.as_slice()) {
+            Some(Some(importance)) => {
                 let (own, row) = import(trace, importance)?;
                 tokens.extend(own);
                 labelled.push(row);
             }
-            None => n_without += 1,
+            _ => n_without += 1,
         }
     }
     if labelled.is_empty() {
@@ -83,21 +88,18 @@ pub(super) fn run_export(labels: &Path, trace_file: &Path, out: &Path, args: &Mo
 
 /// Compares the labels of a folder with scores of sentences.
 pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, args: &ModelArgs) -> Result<Done> {
-    let scored = read_lines(scores)?;
-    let scored = scored.into_iter().map(|(number, line)| {
-        serde_json::from_value::<SentenceScores>(line)
-            .with_context(|| format!("{}: line {number}: expected id, columns and chunks", scores.display()))
-    });
-    let scored = scored.collect::<Result<Vec<_>>>()?;
+    let scored = fs::json_lines::<SentenceScores>(scores, "id, columns and chunks")?;
+    let scored = scored.map(|line| Ok(line?.1)).collect::<Result<Vec<_>>>()?;
     let (traces, made_by) = read_table::<Trace>(trace_file)?;
     let tokens = by_trace(read_table::<LabelToken>(&labels.join(FILES[1]))?.0, |token| &token.trace_id);
     let usable = read_table::<LabelTrace>(&labels.join(FILES[2]))?.0;
-    let usable: Vec<&str> = usable.iter().filter(|trace| trace.usable).map(|trace| trace.trace_id.as_str()).collect();
+    let usable: BTreeSet<&str> =
+        usable.iter().filter(|trace| trace.usable).map(|trace| trace.trace_id.as_str()).collect();
     let model = setup::model(args)?;
     super::check_made_by(&made_by, &model, trace_file)?;
     let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut n_other_text = 0;
-    for trace in traces.iter().filter(|trace| usable.contains(&trace.trace_id.as_str())) {
+    for trace in traces.iter().filter(|trace| usable.contains(trace.trace_id.as_str())) {
         let ids: Vec<u32> = trace.token_ids[trace.n_prompt as usize..].iter().map(|&id| id as u32).collect();
         let text = model.tokenizer.byte_offsets(&ids)?;
         if text.bytes.starts_with(trace.text.as_bytes()) {
@@ -128,18 +130,6 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
         writeln!(std::io::stderr(), "{n_other_text} traces left out: their tokens do not decode to their text")?;
     }
     Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All })
-}
-
-/// The objects of a file of JSON lines, with their line numbers.
-fn read_lines(path: &Path) -> Result<Vec<(usize, Value)>> {
-    let text = fs::read_text(path, MOST_BYTES)?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let parse = |(i, line): (usize, &str)| {
-        let value =
-            serde_json::from_str(line).with_context(|| format!("{}: line {}: no JSON", path.display(), i + 1))?;
-        Ok((i + 1, value))
-    };
-    lines.map(parse).collect()
 }
 
 /// Rows by their trace, in their order.

@@ -51,7 +51,7 @@ fn a_file_of_pairs_is_tabled_by_category() {
 fn what_is_no_pair_is_refused() {
     let place = Place::new();
     place.write("pairs.jsonl", "{\"pred\": \"1\", \"gold\": \"1\"}\n{\"pred\": \"1\"}\n");
-    place.epikv(&["grade", "--file", "pairs.jsonl"]).refused(&["pairs.jsonl, line 2", "`gold`", "hint: line 2"]);
+    place.epikv(&["grade", "--file", "pairs.jsonl"]).refused(&["pairs.jsonl, line 2", "`gold`", "hint: each line"]);
     place.epikv(&["grade", "--file", "none.jsonl"]).refused(&["none.jsonl", "hint:"]);
     place.write("pairs.jsonl", b"{\"pred\": \"\xff\", \"gold\": \"1\"}");
     place.epikv(&["grade", "--file", "pairs.jsonl"]).refused(&["UTF-8"]);

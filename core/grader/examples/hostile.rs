@@ -2,7 +2,7 @@
 //! where the system tells it (Linux), so that other programs play no part; elapsed time elsewhere.
 //!
 //! ```sh
-//! cargo run --release --workspace --example hostile
+//! cargo run --release -p epikv-grader --example hostile
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 

@@ -1,15 +1,21 @@
 //! Bounded work: hostile answers return, the same from both sides, and nothing overflows the stack. How quickly they
-//! return is measured by `cargo run --release --example hostile`.
+//! return is measured by `cargo run --release -p epikv-grader --example hostile`.
 
 #[path = "support/hostile.rs"]
 mod hostile;
 
-use epikv_grader::{BoxStream, Mode, Verdict, compare, extract, last_box};
+use std::time::{Duration, Instant};
+
+use epikv_grader::{BoxStream, Mode, Reason, Verdict, compare, extract, last_box};
+
+/// Far more than the goal of 10 ms, for slow and busy machines; work that doubles or is squared takes longer still.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn hostile_answers_return() {
     for (a, b) in hostile::pairs() {
         let head: String = a.chars().take(24).collect();
+        let start = Instant::now();
         for mode in [Mode::Strict, Mode::Lenient] {
             assert_eq!(compare(&a, &b, mode), compare(&b, &a, mode), "{head}");
             assert!(compare(&a, &a, mode).verdict.is_same(), "{head}");
@@ -17,7 +23,32 @@ fn hostile_answers_return() {
         }
         assert!(last_box(&a).is_none(), "{head}");
         assert!(!BoxStream::new().push(&a), "{head}");
+        assert!(start.elapsed() < PATIENCE, "{head}: {:?}", start.elapsed());
     }
+}
+
+#[test]
+fn long_texts_are_searched_once() {
+    let boxes: Vec<String> = (0..200_000).map(|n| format!("\\boxed{{{n}}}")).collect();
+    let texts = ["\\(".repeat(500_000), "\\[ x".repeat(300_000), "\\".repeat(1_000_000), boxes.join(", ")];
+    for text in texts {
+        let head: String = text.chars().take(24).collect();
+        let start = Instant::now();
+        drop(extract(&text, Mode::Lenient));
+        BoxStream::new().push(&text);
+        assert!(start.elapsed() < PATIENCE, "{head}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn powers_of_matrices_are_worked_out() {
+    let matrix = |inner: &str| format!("\\begin{{pmatrix}}{inner}\\end{{pmatrix}}");
+    let power = matrix("1&1\\\\1&0") + "^{16}";
+    for (other, want) in [("1597&987\\\\987&610", true), ("1597&987\\\\987&611", false)] {
+        assert_eq!(compare(&power, &matrix(other), Mode::Strict).verdict.is_same(), want, "{other}");
+    }
+    let unknown = compare(&(matrix("x&1\\\\1&0") + "^{16}"), &matrix("x&y\\\\y&z"), Mode::Strict);
+    assert_eq!(unknown.verdict, Verdict::Unsure(Reason::TooLarge));
 }
 
 #[test]

@@ -10,9 +10,10 @@
 //! | `epikv_a` | `+z_10` |
 //! | `epikv_b` | `-z_21`: higher is kept, so the band that goes against importance is taken with a minus |
 //! | `band_adaptive` | `1.29 z_{7..13} - z_{18..25}`, layers averaged before the z-score |
+//! | none, since the layer is a parameter | `+z_l` or `-z_l` of one layer: what a choice among single layers can give |
 //!
-//! Layers are those of 32, mapped to other depths by [`map_layer`]. 1.29 is the ratio of two coefficients that the authors
-//! measured on MATH-500, on which they then evaluated the score.
+//! Layers of the first three are those of 32, mapped to other depths by [`map_layer`]. 1.29 is the ratio of two coefficients
+//! that the authors measured on MATH-500, on which they then evaluated the score.
 //!
 //! Cost: `O(d)` a token and layer on the device and `O(64)` here; state: a window a term.
 
@@ -25,9 +26,7 @@ use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::layers::map_layer;
 use crate::signal::{Signal, SignalSpec};
-
-/// Tokens that a rolling statistic sees.
-const WINDOW: usize = 64;
+use crate::smoother::DEFAULT_WINDOW;
 
 pub(crate) static BAND_A: SignalSpec = SignalSpec {
     name: "epikv_a",
@@ -50,6 +49,13 @@ pub(crate) static ADAPTIVE: SignalSpec = SignalSpec {
     source: "`band_adaptive_hs` in the code of EpiKV's authors (arXiv 2606.26472)",
 };
 
+static LAYER: SignalSpec = SignalSpec {
+    name: "layer_z",
+    doc: "Rolling z-score (window 64) of hs_l2 at one layer, or its negative",
+    unit: "1",
+    source: "the part of EpiKV (arXiv 2606.26472), section 4, that belongs to one layer",
+};
+
 pub(crate) fn band_a(n_layers: usize) -> Result<Box<dyn Signal>> {
     BandScore::build(&BAND_A, &[(1.0, 10..=10)], n_layers)
 }
@@ -64,7 +70,7 @@ pub(crate) fn adaptive(n_layers: usize) -> Result<Box<dyn Signal>> {
 
 /// A weighted sum of z-scores of bands.
 #[derive(Debug, Clone)]
-struct BandScore {
+pub struct BandScore {
     spec: &'static SignalSpec,
     terms: Vec<Term>,
 }
@@ -76,7 +82,25 @@ struct Term {
     window: Rolling,
 }
 
+impl Term {
+    fn new(weight: f64, layers: RangeInclusive<usize>) -> Result<Self> {
+        Ok(Self { weight, layers, window: Rolling::new(RollingSpec::new(DEFAULT_WINDOW)?) })
+    }
+}
+
 impl BandScore {
+    /// The z-score at a layer of a model of `n_layers`, with a minus if `minus`.
+    ///
+    /// # Errors
+    /// If the model lacks the layer.
+    pub fn at_layer(layer: usize, minus: bool, n_layers: usize) -> Result<Self> {
+        if layer >= n_layers {
+            return Err(Error::Layer { signal: LAYER.name, layer, n_layers });
+        }
+        let weight = if minus { -1.0 } else { 1.0 };
+        Ok(Self { spec: &LAYER, terms: vec![Term::new(weight, layer..=layer)?] })
+    }
+
     fn build(
         spec: &'static SignalSpec,
         terms: &[(f64, RangeInclusive<usize>)],
@@ -85,13 +109,10 @@ impl BandScore {
         if n_layers == 0 {
             return Err(Error::Layer { signal: spec.name, layer: 0, n_layers });
         }
-        let window = Rolling::new(RollingSpec::new(WINDOW)?);
-        let term = |(weight, layers): &(f64, RangeInclusive<usize>)| Term {
-            weight: *weight,
-            layers: map_layer(*layers.start(), n_layers)..=map_layer(*layers.end(), n_layers),
-            window: window.clone(),
+        let term = |(weight, layers): &(f64, RangeInclusive<usize>)| {
+            Term::new(*weight, map_layer(*layers.start(), n_layers)..=map_layer(*layers.end(), n_layers))
         };
-        let terms: Vec<Term> = terms.iter().map(term).collect();
+        let terms = terms.iter().map(term).collect::<Result<Vec<_>>>()?;
         if let [a, b] = terms.as_slice()
             && a.layers == b.layers
         {
@@ -145,17 +166,27 @@ mod tests {
 
     #[test]
     fn weights_and_windows_by_hand() {
-        let term = |weight, layers| Term {
-            weight,
-            layers,
-            window: Rolling::new(RollingSpec::new(WINDOW).expect("not empty")),
-        };
+        let term = |weight, layers| Term::new(weight, layers).expect("not empty");
         let mut score = BandScore { spec: &ADAPTIVE, terms: vec![term(1.29, 1..=2), term(-1.0, 3..=3)] };
         let mut next = |a, b| score.next(&[a, b]);
         assert_eq!(next(Some(1.0), Some(5.0)), Some(0.0));
         // Two values lie one deviation from their mean.
         assert!((next(Some(3.0), Some(9.0)).expect("defined") - 0.29).abs() < 1e-5);
         assert_eq!(next(None, Some(9.0)), None);
+    }
+
+    #[test]
+    fn one_layer_is_its_z_score_or_the_negative_bit_for_bit() {
+        let mut plus = BandScore::at_layer(3, false, 4).expect("a layer");
+        let mut minus = BandScore::at_layer(3, true, 4).expect("a layer");
+        let mut window = Rolling::new(RollingSpec::new(DEFAULT_WINDOW).expect("not empty"));
+        for step in [1.0, 3.0, 0.1, 2.7] {
+            let z = window.push(step).expect("finite").z;
+            assert_eq!(plus.next(&[Some(step)]).map(f32::to_bits), Some((z as f32).to_bits()));
+            assert_eq!(minus.next(&[Some(step)]).map(f32::to_bits), Some((-z as f32).to_bits()));
+            assert_eq!((plus.next(&[None]), minus.next(&[None])), (None, None));
+        }
+        assert!(matches!(BandScore::at_layer(4, true, 4), Err(Error::Layer { layer: 4, n_layers: 4, .. })));
     }
 
     #[test]

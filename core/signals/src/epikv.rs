@@ -24,12 +24,10 @@ use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::layers::map_layer;
 use crate::signal::{Signal, SignalSpec};
+use crate::smoother::DEFAULT_WINDOW;
 
-/// Tokens that a rolling statistic sees.
-const WINDOW: usize = 64;
-
-/// Layers of the reference model whose difference is the score.
-const LAYERS: [usize; 2] = [10, 21];
+/// Layers of the reference model whose difference is the published score.
+pub const EPIKV_LAYERS: [usize; 2] = [10, 21];
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "epikv",
@@ -72,7 +70,7 @@ impl Epikv {
         if layers[0] == layers[1] {
             return Err(Error::SameLayer { signal: SPEC.name, layer: layers[0], n_layers });
         }
-        let window = Rolling::new(RollingSpec::new(WINDOW)?);
+        let window = Rolling::new(RollingSpec::new(DEFAULT_WINDOW)?);
         Ok(Self { layers, windows: [window.clone(), window], statistic: Statistic::ZScore })
     }
 
@@ -96,7 +94,7 @@ impl Epikv {
     /// # Errors
     /// If both map to the same layer.
     pub fn of_depth(n_layers: usize) -> Result<Self> {
-        Self::new(LAYERS.map(|layer| map_layer(layer, n_layers)), n_layers)
+        Self::new(EPIKV_LAYERS.map(|layer| map_layer(layer, n_layers)), n_layers)
     }
 
     /// The layers that are compared.

@@ -15,9 +15,7 @@ use epikv_stats::{Rolling, RollingSpec};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::signal::{Signal, SignalSpec};
-
-/// Tokens that the rolling mean sees.
-const WINDOW: usize = 64;
+use crate::smoother::DEFAULT_WINDOW;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "kv_key",
@@ -63,7 +61,7 @@ impl KvKey {
         if n_layers == 0 {
             return Err(Error::Layer { signal: spec.name, layer: 0, n_layers });
         }
-        Ok(Self { spec, point, n_layers, window: Rolling::new(RollingSpec::new(WINDOW)?) })
+        Ok(Self { spec, point, n_layers, window: Rolling::new(RollingSpec::new(DEFAULT_WINDOW)?) })
     }
 
     /// The score of the next token from its mean variance.

@@ -24,15 +24,12 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
-use crate::numbers::deviation;
+use crate::numbers::{deviation, scaled};
 use crate::per_layer::At;
 use crate::signal::{Signal, SignalSpec};
 
 /// Tokens of a chunk.
 const CHUNK: usize = 128;
-
-/// Added to the width of a channel.
-const EPS: f64 = 1e-9;
 
 pub(crate) static KEY: SignalSpec = SignalSpec {
     name: "lag_key",
@@ -149,7 +146,7 @@ impl Part {
     fn next(&mut self, token: &[f64], head_dim: usize) -> f64 {
         let scaled: Vec<f64> = match &self.before {
             Some(Extremes { lo, hi, .. }) => {
-                token.iter().zip(lo.iter().zip(hi)).map(|(x, (lo, hi))| (x - lo) / (hi - lo + EPS)).collect()
+                token.iter().zip(lo.iter().zip(hi)).map(|(&x, (&lo, &hi))| scaled(x, lo, hi)).collect()
             }
             None => token.to_vec(),
         };

@@ -28,13 +28,10 @@ use epikv_model::cache::RowCache;
 
 use crate::error::Result;
 use crate::held::{Held, by_set, each_head};
-use crate::numbers::{deviation, softmax};
+use crate::numbers::{deviation, scaled, softmax};
 
 /// Tokens at the start that `lag-kv` sets apart.
 const SINKS: usize = 4;
-
-/// Added to the width of a channel.
-const EPS: f64 = 1e-9;
 
 /// Which of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,8 +141,8 @@ fn spread(tokens: &[Vec<f64>], scale: Option<&[Vec<f64>]>) -> Vec<f64> {
     });
     let one = |token: &Vec<f64>| match &extremes {
         Some(extremes) => {
-            let scaled = token.iter().zip(extremes).map(|(x, (lo, hi))| (x - lo) / (hi - lo + EPS));
-            deviation(&scaled.collect::<Vec<_>>())
+            let own = token.iter().zip(extremes).map(|(&x, &(lo, hi))| scaled(x, lo, hi));
+            deviation(&own.collect::<Vec<_>>())
         }
         None => deviation(token),
     };

@@ -18,14 +18,11 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use crate::chunk::Chunk;
 use crate::error::{Error, Result};
 use crate::late::LateSignal;
-use crate::numbers::{deviation, softmax};
+use crate::numbers::{deviation, scaled, softmax};
 use crate::signal::SignalSpec;
 
 /// Tokens of a chunk.
 const CHUNK: usize = 128;
-
-/// Added to the width of a channel.
-const EPS: f64 = 1e-9;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "lag_next",
@@ -79,8 +76,8 @@ impl Series {
             let channels = head..head + self.head_dim;
             let scale: Vec<(f64, f64)> = channels.clone().map(|channel| extremes(after, width, channel)).collect();
             let deviations = chunk.chunks_exact(width).map(|token| {
-                let scaled = token[channels.clone()].iter().zip(&scale);
-                deviation(&scaled.map(|(&x, (lo, hi))| (f64::from(x) - lo) / (hi - lo + EPS)).collect::<Vec<_>>())
+                let own = token[channels.clone()].iter().zip(&scale);
+                deviation(&own.map(|(&x, &(lo, hi))| scaled(f64::from(x), lo, hi)).collect::<Vec<_>>())
             });
             let weights: Vec<f64> = softmax(&deviations.collect::<Vec<_>>());
             sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);

@@ -3,7 +3,8 @@
 //! A [`Signal`] says what the decoder must record ([`Signal::plan`]), takes what was recorded chunk by chunk
 //! ([`Signal::push`]) and gives one number a token. The number depends on the tokens up to that one and not on where the
 //! chunks were cut, so the same code serves a study of whole traces and a decision at each decode step. All signals
-//! stand in one table, [`SIGNALS`], and any of them can be smoothed ([`Smoothed`], [`Smoother`]); help, documentation and the contract test are made from it.
+//! stand in one table, [`SIGNALS`], and the values of any of them can be smoothed ([`Smoother`]); help, documentation
+//! and the contract test are made from it.
 //!
 //! Not here: which tokens are kept, what the numbers are compared with, files.
 //!
@@ -53,7 +54,6 @@ mod lag_held;
 mod lag_next;
 mod late;
 mod layer_mean;
-mod layer_z;
 mod layers;
 mod numbers;
 #[cfg(test)]
@@ -62,7 +62,6 @@ mod per_layer;
 mod redundancy;
 mod registry;
 mod signal;
-mod smoothed;
 mod smoother;
 mod stamps;
 mod token;
@@ -70,19 +69,18 @@ mod value_range;
 mod window_attention;
 
 pub use attention_sum::{AttentionRows, AttentionSum};
+pub use band_score::BandScore;
 pub use chunk::Chunk;
-pub use epikv::Epikv;
+pub use epikv::{EPIKV_LAYERS, Epikv};
 pub use error::{Error, Result};
 pub use key_score::KeyScore;
 pub use kv_key::KvKey;
 pub use lag_held::{Lag, LagScore};
 pub use late::LateSignal;
-pub use layer_z::LayerZ;
 pub use layers::{REFERENCE_LAYERS, map_layer};
 pub use per_layer::At;
 pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};
 pub use signal::{Signal, SignalSpec};
-pub use smoothed::Smoothed;
 pub use smoother::{DEFAULT_WINDOW, Smoother, Smoothing};
 pub use stamps::Stamps;
 pub use value_range::value_ranges;

@@ -1,4 +1,12 @@
-//! Two formulas that several scores use.
+//! Formulas that several scores use.
+
+/// Added to the width of a channel: it keeps a constant one finite.
+const WIDTH_EPS: f64 = 1e-9;
+
+/// Where `x` lies between the extremes of its channel, 0 to 1.
+pub(crate) fn scaled(x: f64, lo: f64, hi: f64) -> f64 {
+    (x - lo) / (hi - lo + WIDTH_EPS)
+}
 
 /// The unbiased standard deviation, in two passes.
 pub(crate) fn deviation(x: &[f64]) -> f64 {

@@ -6,7 +6,7 @@ use epikv_model::cache::{Capacity, RowCache, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
-use epikv_signals::{Chunk, SIGNALS, Signal, Smoothed, Smoother, find};
+use epikv_signals::{Chunk, SIGNALS, Signal};
 
 const N_LAYERS: usize = 4;
 /// Longer than the rolling window.
@@ -26,16 +26,9 @@ fn tokens(n: usize, seed: u32) -> Vec<u32> {
     (0..n as u32).map(|i| 3 + (i * i * 7 + i * 13 + seed) % 500).collect()
 }
 
-/// Every signal of the table at every layer, and one with state and one without behind every smoother.
+/// Every signal of the table at every layer.
 fn signals() -> Vec<Box<dyn Signal>> {
-    let all = SIGNALS.iter().flat_map(|row| row.all(N_LAYERS).expect("deep enough")).map(|(_, signal)| signal);
-    let smoothed = |smoother| {
-        ["hs_l2", "key_diff"].map(|name| -> Box<dyn Signal> {
-            let signal = find(name).expect("a row").at_layer(1, N_LAYERS).expect("a layer");
-            Box::new(Smoothed::new(signal, smoother, 16).expect("a window"))
-        })
-    };
-    all.chain(Smoother::ALL.into_iter().flat_map(smoothed)).collect()
+    SIGNALS.iter().flat_map(|row| row.all(N_LAYERS).expect("deep enough")).map(|(_, signal)| signal).collect()
 }
 
 /// The values of a sequence, fed with exactly the signal's own plan.

@@ -1,7 +1,7 @@
 //! Times Spearman's rho of one column against binary labels, for `benches/peers/spearman.py`.
 //!
-//! `cargo run --release --example time_column -- FOLDER RUNS` reads `signal.f32` and `label.u8` (little-endian, one byte a
-//! label) of a folder and prints rho and the least and median seconds as JSON. Reading is not timed.
+//! `cargo run --release -p epikv-stats --example time_column -- FOLDER RUNS` reads `signal.f32` and `label.u8` (little-endian,
+//! one byte a label) of a folder and prints rho and the least and median seconds as JSON. Reading is not timed.
 
 use std::error::Error;
 use std::io::Write;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It rejects trends, which a shift wraps around the end: use it on detrended signals, or together with
-//! [`crate::permutation::matched_labels`] (labels of other traces).
+//! [`crate::surrogate`] (labels of other traces).
 //!
 //! The signal is ranked once. A shift changes only which ranks are summed, and with labels in `r` runs that is `r`
 //! differences of prefix sums: `O(n r)` for all shifts, in integers, so that equal coefficients compare equal.

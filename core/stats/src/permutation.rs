@@ -59,28 +59,6 @@ pub fn random_shift(seed: u64, replicate: u64, trace: u64, n: usize) -> Option<u
     (n >= 2).then(|| 1 + Draws::new(mix(seed, trace), replicate).below(n - 1))
 }
 
-/// Another trace to take labels from, not `trace` itself, for replicate `replicate`.
-///
-/// Undefined (`None`) for fewer than two traces.
-pub fn random_donor(seed: u64, replicate: u64, trace: usize, n_traces: usize) -> Option<usize> {
-    if n_traces < 2 {
-        return None;
-    }
-    let pick = Draws::new(mix(seed, trace as u64), replicate).below(n_traces - 1);
-    Some(pick + usize::from(pick >= trace))
-}
-
-/// The labels of a donor trace (`[m]`) stretched to `n` tokens by relative position:
-/// token `i` gets the label at `floor((i + 1/2) m / n)`.
-///
-/// Undefined (`None`) for a donor without tokens.
-pub fn matched_labels(donor: &[bool], n: usize) -> Option<Vec<bool>> {
-    if donor.is_empty() {
-        return None;
-    }
-    Some((0..n).map(|i| donor[(2 * i + 1) * donor.len() / (2 * n)]).collect())
-}
-
 /// A seed of its own for each trace (the finaliser of `SplitMix64`, a bijection for a fixed seed).
 fn mix(seed: u64, trace: u64) -> u64 {
     let mut z = seed.wrapping_add(trace.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -108,22 +86,11 @@ mod tests {
     }
 
     #[test]
-    fn donors_and_shifts_are_never_the_trace_itself() {
+    fn shifts_are_never_none() {
         for replicate in 0..200 {
-            let donor = random_donor(1, replicate, 2, 4).expect("four traces");
-            assert!(donor < 4 && donor != 2);
             let shift = random_shift(1, replicate, 2, 3).expect("three tokens");
             assert!(shift == 1 || shift == 2);
         }
-        assert_eq!((random_donor(1, 0, 0, 1), random_shift(1, 0, 0, 1)), (None, None));
-    }
-
-    #[test]
-    fn labels_stretch_and_shrink() {
-        let donor = [true, false];
-        assert_eq!(matched_labels(&donor, 4), Some(vec![true, true, false, false]));
-        assert_eq!(matched_labels(&[true, true, false, false], 2), Some(vec![true, false]));
-        assert_eq!(matched_labels(&donor, 2), Some(donor.to_vec()));
-        assert_eq!(matched_labels(&[], 2), None);
+        assert_eq!(random_shift(1, 0, 0, 1), None);
     }
 }

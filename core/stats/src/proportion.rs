@@ -7,7 +7,6 @@
 //! | Wilson | `(p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)` |
 //! | Clopper-Pearson | `alpha/2` quantile of `Beta(s, n-s+1)`, `1 - alpha/2` quantile of `Beta(s+1, n-s)` |
 //! | Agresti-Coull | `q -+ z sqrt(q(1-q)/(n+z^2))`, `q = (s + z^2/2)/(n + z^2)`, cut to `[0, 1]` |
-//! | Jeffreys | quantiles of `Beta(s + 1/2, n - s + 1/2)`; 0 and 1 at `s = 0` and `s = n` |
 //!
 //! Wilson is the one to print. 72 of 100 is 62.5 to 79.9 %: two policies one problem apart can't be told apart.
 //!
@@ -57,17 +56,6 @@ pub fn agresti_coull(successes: u64, n: u64, confidence: Confidence) -> Option<B
     Some(((q - half).max(0.0), (q + half).min(1.0)))
 }
 
-/// Jeffreys' equal-tailed interval. Undefined (`None`) without trials or with more successes than trials.
-pub fn jeffreys(successes: u64, n: u64, confidence: Confidence) -> Option<Bounds> {
-    share(successes, n)?;
-    let (a, b) = (successes as f64 + 0.5, (n - successes) as f64 + 0.5);
-    let tail = confidence.alpha() / 2.0;
-    Some((
-        if successes == 0 { 0.0 } else { beta_quantile(tail, a, b).0 },
-        if successes == n { 1.0 } else { beta_quantile(tail, b, a).1 },
-    ))
-}
-
 fn share(successes: u64, n: u64) -> Option<f64> {
     (n > 0 && successes <= n).then(|| successes as f64 / n as f64)
 }
@@ -91,7 +79,7 @@ mod tests {
 
     #[test]
     fn ends_are_exact() {
-        for f in [wilson, clopper_pearson, agresti_coull, jeffreys] {
+        for f in [wilson, clopper_pearson, agresti_coull] {
             assert_eq!(f(0, 30, Confidence::P95).map(|b| b.0), Some(0.0));
             assert_eq!(f(30, 30, Confidence::P95).map(|b| b.1), Some(1.0));
             assert_eq!(f(0, 0, Confidence::P95), None);

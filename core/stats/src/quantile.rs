@@ -38,12 +38,6 @@ pub fn median(x: &[f64]) -> Option<f64> {
     quantile(x, 0.5)
 }
 
-/// The interquartile range as `(lower, upper)` quartile. Undefined (`None`) without values or with a `NaN`.
-pub fn quartiles(x: &[f64]) -> Option<(f64, f64)> {
-    let sorted = sorted(x)?;
-    Some((quantile_of_sorted(&sorted, 0.25)?, quantile_of_sorted(&sorted, 0.75)?))
-}
-
 /// `x` in ascending order; `None` with a `NaN`.
 pub(crate) fn sorted(x: &[f64]) -> Option<Vec<f64>> {
     if x.iter().any(|v| v.is_nan()) {
@@ -62,7 +56,7 @@ mod tests {
     fn by_hand() {
         let x = [4.0, 1.0, 3.0, 2.0];
         assert_eq!(median(&x), Some(2.5));
-        assert_eq!(quartiles(&x), Some((1.75, 3.25)));
+        assert_eq!((quantile(&x, 0.25), quantile(&x, 0.75)), (Some(1.75), Some(3.25)));
         assert_eq!((quantile(&x, 0.0), quantile(&x, 1.0)), (Some(1.0), Some(4.0)));
         assert_eq!(median(&[7.0]), Some(7.0));
     }

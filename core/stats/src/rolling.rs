@@ -80,16 +80,6 @@ impl RollingSpec {
         Self { lagged: true, ..self }
     }
 
-    /// The window length.
-    pub fn window(&self) -> usize {
-        self.window
-    }
-
-    /// Whether the window ends one position early.
-    pub fn is_lagged(&self) -> bool {
-        self.lagged
-    }
-
     /// The statistics of `x` against the values of its window, in position order.
     fn point(&self, window: &[f64], x: f64) -> Option<RollingPoint> {
         let count = window.len();

@@ -15,32 +15,12 @@
 //!
 //! van Elteren 1960, *Bull. Int. Stat. Inst.* 37:351 (stratified rank sums), as a correlation.
 
-use crate::rank::{Midranks, SignalOrder};
+use crate::rank::SignalOrder;
 
-/// Stratified rho of a signal against a label, both `[n]`; `strata` (`[n]`) names the stratum of each token.
+/// The rho of a trace within `n_bins` equal parts of its positions: token `i` of `n` is in part `floor(i n_bins / n)`. Cost
+/// `O(n)`.
 ///
-/// Undefined (`None`) when no stratum has both labels or none has two different signal values, and with a `NaN`.
-///
-/// # Panics
-///
-/// If the lengths differ.
-pub fn stratified_rho(signal: &[f64], important: &[bool], strata: &[usize]) -> Option<f64> {
-    assert_eq!(signal.len(), important.len(), "one label a token");
-    assert_eq!(signal.len(), strata.len(), "one stratum a token");
-    let mut order: Vec<usize> = (0..signal.len()).collect();
-    order.sort_by_key(|&i| strata[i]);
-    let mut sums = Sums::default();
-    for stratum in order.chunk_by(|&i, &j| strata[i] == strata[j]) {
-        let values: Vec<f64> = stratum.iter().map(|&i| signal[i]).collect();
-        let important: Vec<bool> = stratum.iter().map(|&i| important[i]).collect();
-        sums.add(Midranks::new(&values)?.twice(), &important);
-    }
-    sums.rho()
-}
-
-/// The same of a trace that is cut into `n_bins` equal parts, as [`position_bins`] cuts it. Cost `O(n)`.
-///
-/// Undefined (`None`) where [`stratified_rho`] is.
+/// Undefined (`None`) when no part has both labels or none has two different signal values.
 ///
 /// # Panics
 ///
@@ -86,15 +66,29 @@ impl Sums {
     }
 }
 
-/// The bin of each of `n` positions when a trace is cut into `n_bins` equal parts: `floor(i n_bins / n)`.
-pub fn position_bins(n: usize, n_bins: usize) -> Vec<usize> {
-    (0..n).map(|i| i * n_bins / n).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank::Midranks;
     use crate::spearman;
+
+    /// The definition, for any strata: `strata` (`[n]`) names the stratum of each token.
+    fn stratified_rho(signal: &[f64], important: &[bool], strata: &[usize]) -> Option<f64> {
+        let mut order: Vec<usize> = (0..signal.len()).collect();
+        order.sort_by_key(|&i| strata[i]);
+        let mut sums = Sums::default();
+        for stratum in order.chunk_by(|&i, &j| strata[i] == strata[j]) {
+            let values: Vec<f64> = stratum.iter().map(|&i| signal[i]).collect();
+            let important: Vec<bool> = stratum.iter().map(|&i| important[i]).collect();
+            sums.add(Midranks::new(&values)?.twice(), &important);
+        }
+        sums.rho()
+    }
+
+    /// The bin of each of `n` positions when a trace is cut into `n_bins` equal parts: `floor(i n_bins / n)`.
+    fn position_bins(n: usize, n_bins: usize) -> Vec<usize> {
+        (0..n).map(|i| i * n_bins / n).collect()
+    }
 
     #[test]
     fn one_stratum_is_spearman() {

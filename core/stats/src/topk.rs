@@ -35,51 +35,20 @@ pub fn top_k_f64(scores: &[f64], k: usize, ties: Ties) -> Option<Vec<usize>> {
     Some(select(scores.len(), k, ties, |i| ordered_bits(scores[i])))
 }
 
-/// Slots of the `k` largest of `scores` (`[n]`) when slot order is not time order: ties go by `positions` (`[n]`,
-/// distinct). Slots come back ascending by position.
-///
-/// Undefined (`None`) when a score is `NaN`.
-///
-/// # Panics
-///
-/// If the lengths differ.
-pub fn top_k_slots(scores: &[f32], positions: &[u32], k: usize, ties: Ties) -> Option<Vec<usize>> {
-    assert_eq!(scores.len(), positions.len(), "one position a slot");
-    if scores.iter().any(|s| s.is_nan()) {
-        return None;
-    }
-    let mut slots = select_by(scores.len(), k, |slot| {
-        let position = match ties {
-            Ties::Newer => positions[slot],
-            Ties::Older => !positions[slot],
-        };
-        (ordered_key(scores[slot]), position)
-    });
-    slots.sort_unstable_by_key(|&slot| positions[slot]);
-    Some(slots)
-}
-
+/// Keys with their places are distinct, so the set does not depend on the algorithm.
 fn select<K: Ord>(n: usize, k: usize, ties: Ties, key: impl Fn(usize) -> K) -> Vec<usize> {
-    let mut indices = select_by(n, k, |i| {
-        let position = match ties {
-            Ties::Newer => i,
-            Ties::Older => !i,
-        };
-        (key(i), position)
-    });
-    indices.sort_unstable();
-    indices
-}
-
-/// Indices of the `k` largest keys, in no order. Keys are distinct, so the set does not depend on the algorithm.
-fn select_by<K: Ord>(n: usize, k: usize, key: impl Fn(usize) -> K) -> Vec<usize> {
+    let place = |i: usize| match ties {
+        Ties::Newer => i,
+        Ties::Older => !i,
+    };
     let mut indices: Vec<usize> = (0..n).collect();
     if k == 0 {
         indices.clear();
     } else if k < n {
-        indices.select_nth_unstable_by(k - 1, |&a, &b| key(b).cmp(&key(a)));
+        indices.select_nth_unstable_by(k - 1, |&a, &b| (key(b), place(b)).cmp(&(key(a), place(a))));
         indices.truncate(k);
     }
+    indices.sort_unstable();
     indices
 }
 
@@ -103,14 +72,5 @@ mod tests {
         assert_eq!(top_k(&scores, 0, Ties::Newer), Some(vec![]));
         assert_eq!(top_k(&scores, 9, Ties::Newer), Some(vec![0, 1, 2, 3, 4]));
         assert_eq!(top_k(&[f32::NAN], 1, Ties::Newer), None);
-    }
-
-    #[test]
-    fn slots_break_ties_by_position() {
-        let positions = [9, 4, 7, 5];
-        let got = top_k_slots(&[1.0, 1.0, 1.0, 2.0], &positions, 2, Ties::Newer);
-        assert_eq!(got, Some(vec![3, 0]));
-        let got = top_k_slots(&[1.0, 1.0, 1.0, 2.0], &positions, 2, Ties::Older);
-        assert_eq!(got, Some(vec![1, 3]));
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong between a problem file and a trace.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -16,18 +16,6 @@ pub enum Error {
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
-    },
-    /// A line is not a JSON object.
-    #[error("{}, line {line}: expected a JSON object, got {got}", path.display())]
-    NotJson {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// How the line begins.
-        got: String,
-        /// The cause, with the column.
-        source: serde_json::Error,
     },
     /// A row lacks something or holds something else.
     #[error("{}, {unit} {line}: expected {expected}, got {got}", path.display())]
@@ -109,7 +97,7 @@ pub enum Error {
     /// The tokenizer or the chat template failed.
     #[error(transparent)]
     Model(#[from] epikv_model::error::Error),
-    /// A Parquet file could not be read.
+    /// A file could not be read as Parquet or as JSON lines.
     #[error(transparent)]
     Schemas(#[from] epikv_schemas::Error),
 }
@@ -126,11 +114,8 @@ impl Error {
             }
             Self::Io { path, .. } if !path.exists() => Some(format!("{} does not exist", path.display())),
             Self::Model(error) => error.hint(),
+            Self::Schemas(error) => error.hint(),
             _ => None,
         }
-    }
-
-    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
-        move |source| Self::Io { path: path.to_owned(), source }
     }
 }

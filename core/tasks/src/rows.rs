@@ -1,14 +1,14 @@
 //! Rows of a file of JSON objects, one a line, with lookups whose errors name file, line, expected and got.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use epikv_schemas::fs;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// Characters of a broken line that an error shows.
+/// Characters of an unexpected value that an error shows.
 const EXCERPT: usize = 60;
 
 /// One object and where it stands.
@@ -33,31 +33,9 @@ pub(crate) fn read(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
     Ok(objects.into_iter().enumerate().map(row).collect())
 }
 
-/// Reads all rows. Blank lines are passed over, and so is a byte order mark.
 fn read_json_lines(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
-    let file = std::fs::File::open(path).map_err(Error::io(path))?;
-    let mut rows = Vec::new();
-    for (index, line) in BufReader::new(file).split(b'\n').enumerate() {
-        let line = line.map_err(Error::io(path))?;
-        let text = std::str::from_utf8(&line).map_err(|error| Error::Field {
-            path: path.to_owned(),
-            unit: "line",
-            line: index + 1,
-            expected: "UTF-8 text".to_owned(),
-            got: format!("another byte at {}", error.valid_up_to()),
-        })?;
-        let text = text.trim_start_matches('\u{FEFF}').trim();
-        if text.is_empty() {
-            continue;
-        }
-        let values = serde_json::from_str(text).map_err(|source| Error::NotJson {
-            path: path.to_owned(),
-            line: index + 1,
-            got: format!("{:?}", text.chars().take(EXCERPT).collect::<String>()),
-            source,
-        })?;
-        rows.push(Row { path: path.to_owned(), unit: "line", line: index + 1, values });
-    }
+    let row = |(line, values)| Row { path: path.to_owned(), unit: "line", line, values };
+    let rows = fs::json_lines(path, "a JSON object")?.map(|object| Ok(row(object?))).collect::<Result<Vec<_>>>()?;
     if rows.is_empty() { Err(Error::Empty { path: path.to_owned(), expected }) } else { Ok(rows) }
 }
 
@@ -203,12 +181,12 @@ mod tests {
     fn a_broken_line_is_named() {
         let text = format!("\u{FEFF}{}\r\n\n", "{\"a\": 1}\n".repeat(15)) + "{\"a\": }\n";
         let error = rows(&text).unwrap_err();
-        assert!(matches!(&error, Error::NotJson { line: 18, .. }), "{error}");
+        assert!(matches!(&error, Error::Schemas(epikv_schemas::Error::BadLine { line: 18, .. })), "{error}");
         assert!(
             error.to_string().contains("set.jsonl, line 18: expected a JSON object, got \"{\\\"a\\\": }\""),
             "{error}"
         );
-        assert!(matches!(rows("[1]"), Err(Error::NotJson { line: 1, .. })));
+        assert!(matches!(rows("[1]"), Err(Error::Schemas(epikv_schemas::Error::BadLine { line: 1, .. }))));
         let error = rows(b"{}\n{\"a\": \"\xFF\"}").unwrap_err().to_string();
         assert!(error.contains("line 2: expected UTF-8 text, got another byte at 7"), "{error}");
     }

@@ -18,7 +18,7 @@ crate::record::record! {
     signal: String => key(),
     /// Layer of the signal, 0-based; null for a signal without layers.
     layer: Option<i16> => number("layer"),
-    /// Smoother: `raw`, `meanN`, `ema` or `zN` with a window of N tokens; `epi.smoothing` has the constants.
+    /// Smoother: `raw`, `meanN`, `ema`, `zN` or `maxN` with a window of N tokens; `epi.smoothing` has the constants.
     smoothing: String => key(),
     /// What is ranked: all tokens at once (`pooled`); the tokens of each trace, one coefficient a trace pooled in Fisher's z
     /// with equal weights (`within`); the same two of occluded windows, the signal's mean over a window against whether it

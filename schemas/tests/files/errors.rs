@@ -4,7 +4,9 @@
 use std::{fs, path::Path, sync::Arc};
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
-use epikv_schemas::{Error, LabelToken, LabelWindow, Provenance, Trace, fs as files, read_table, write_table};
+use epikv_schemas::{
+    Error, LabelToken, LabelWindow, Provenance, Trace, fs as files, read_in_parts, read_table, write_table,
+};
 
 use crate::tools::{rewrite, token, window, with_column, write_tokens};
 
@@ -81,6 +83,15 @@ fn a_footer_that_declares_more_than_the_file_holds() {
     let error = read_table::<LabelToken>(&path).unwrap_err();
     says(&error, &["row group 0, column", "expected: bytes within"]);
     assert!(matches!(error, Error::Damaged { .. }));
+}
+
+#[test]
+fn a_failure_of_the_caller_is_not_one_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens.parquet");
+    write_tokens(&path);
+    let failed = std::panic::catch_unwind(|| read_in_parts::<LabelToken>(&path, |_| panic!("of the caller")));
+    assert_eq!(failed.unwrap_err().downcast_ref(), Some(&"of the caller"));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! All pairs of layers: the AUC at decision time of `z_a - z_b`, single layers beside them, with the published pair and the
 //! chosen candidate in frames.
 
-use epikv_signals::{REFERENCE_LAYERS, map_layer};
+use epikv_signals::{EPIKV_LAYERS, REFERENCE_LAYERS, map_layer};
 
 use super::super::heat::{HeatChart, HeatPanel};
 use super::{Chart, Found};
-use crate::decisions::{Decided, PUBLISHED_PAIR};
+use crate::decisions::Decided;
 use crate::selection::Candidate;
 
 /// Name of the row and column of single layers.
@@ -14,7 +14,7 @@ const ALONE: &str = "none";
 pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
     let n_layers = found.about.n_layers;
     let panels: Vec<HeatPanel> = found.decided.datasets.iter().filter_map(|decided| panel(decided, n_layers)).collect();
-    let published = PUBLISHED_PAIR.map(|layer| map_layer(layer, n_layers));
+    let published = EPIKV_LAYERS.map(|layer| map_layer(layer, n_layers));
     let mapped = if n_layers == REFERENCE_LAYERS { "" } else { ", mapped to this depth" };
     let places = found.decided.datasets.iter().filter_map(|decided| Some(format!("{}.", decided.placebo(n_layers)?)));
     (!panels.is_empty()).then(|| {
@@ -57,7 +57,7 @@ fn panel(decided: &Decided, n_layers: usize) -> Option<HeatPanel> {
         }
     }
     let names: Vec<String> = std::iter::once(ALONE.to_owned()).chain((0..n_layers).map(|l| l.to_string())).collect();
-    let [a, b] = PUBLISHED_PAIR.map(|layer| map_layer(layer, n_layers) + 1);
+    let [a, b] = EPIKV_LAYERS.map(|layer| map_layer(layer, n_layers) + 1);
     let mut marked = vec![(a, b, "published")];
     marked.extend(place(picked.best).map(|(row, column)| (row, column, "picked")));
     Some(HeatPanel { heading: decided.dataset.clone(), rows: names.clone(), columns: names, cells, marked })

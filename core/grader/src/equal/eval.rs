@@ -21,7 +21,7 @@ pub(crate) struct Evaluator<'w> {
 /// Work of an elementary function, in products.
 const FUNCTION_WORK: u32 = 50;
 /// Largest number whose factorial is multiplied out.
-const LARGEST_FACTORIAL: i64 = 8_000;
+pub(super) const LARGEST_FACTORIAL: i64 = 8_000;
 
 impl Evaluator<'_> {
     fn spend(&mut self, steps: u32) -> Result<(), Fail> {
@@ -148,7 +148,6 @@ impl Evaluator<'_> {
         let Some(first) = values.first() else {
             return Err(Fail::Undefined);
         };
-        let one = Complex::integer(1);
         match func {
             Func::Degree => {
                 let turn = Complex::real(Ball::pi(p)?).div(&Complex::integer(180), p)?;
@@ -179,29 +178,10 @@ impl Evaluator<'_> {
                 self.unreal |= is_negative(first);
                 first.ln(p)?.div(&base.ln(p)?, p)
             }
-            Func::Sinh | Func::Cosh | Func::Tanh => {
-                self.spend(2 * FUNCTION_WORK)?;
-                let (up, down) = (first.exp(p)?, first.neg().exp(p)?);
-                let (minus, plus) = (up.sub(&down, p)?, up.add(&down, p)?);
-                match func {
-                    Func::Sinh => minus.div(&Complex::integer(2), p),
-                    Func::Cosh => plus.div(&Complex::integer(2), p),
-                    _ => minus.div(&plus, p),
-                }
-            }
+            Func::Sinh | Func::Cosh | Func::Tanh => self.hyperbolic(func, first),
             _ if !first.is_real() => Err(Fail::Undefined),
             Func::Sin | Func::Cos | Func::Tan | Func::Cot | Func::Sec | Func::Csc => {
-                self.spend(2 * FUNCTION_WORK)?;
-                let (sin, cos) = first.re.sin_cos(p)?;
-                let (sin, cos) = (Complex::real(sin), Complex::real(cos));
-                match func {
-                    Func::Sin => Ok(sin),
-                    Func::Cos => Ok(cos),
-                    Func::Tan => sin.div(&cos, p),
-                    Func::Cot => cos.div(&sin, p),
-                    Func::Sec => one.div(&cos, p),
-                    _ => one.div(&sin, p),
-                }
+                self.trigonometric(func, &first.re)
             }
             Func::Arctan => {
                 self.spend(FUNCTION_WORK)?;
@@ -212,6 +192,33 @@ impl Evaluator<'_> {
                 self.arc(func, &first.re)
             }
             _ => Err(Fail::Undefined),
+        }
+    }
+
+    fn hyperbolic(&mut self, func: Func, x: &Complex) -> Result<Complex, Fail> {
+        let p = self.bits;
+        self.spend(2 * FUNCTION_WORK)?;
+        let (up, down) = (x.exp(p)?, x.neg().exp(p)?);
+        let (minus, plus) = (up.sub(&down, p)?, up.add(&down, p)?);
+        match func {
+            Func::Sinh => minus.div(&Complex::integer(2), p),
+            Func::Cosh => plus.div(&Complex::integer(2), p),
+            _ => minus.div(&plus, p),
+        }
+    }
+
+    fn trigonometric(&mut self, func: Func, x: &Ball) -> Result<Complex, Fail> {
+        let p = self.bits;
+        self.spend(2 * FUNCTION_WORK)?;
+        let (sin, cos) = x.sin_cos(p)?;
+        let (sin, cos) = (Complex::real(sin), Complex::real(cos));
+        match func {
+            Func::Sin => Ok(sin),
+            Func::Cos => Ok(cos),
+            Func::Tan => sin.div(&cos, p),
+            Func::Cot => cos.div(&sin, p),
+            Func::Sec => Complex::integer(1).div(&cos, p),
+            _ => Complex::integer(1).div(&sin, p),
         }
     }
 

@@ -11,12 +11,24 @@ use crate::syntax::{Expr, Func};
 const WORK_BITS: u64 = 1 << 19;
 /// Bits that a step of a factorial counts for.
 const FACTORIAL_WORK: u64 = 64;
+/// Bits that a step of a comparison pays for.
+const BITS_A_STEP: u64 = 512;
 /// Largest lower index of a binomial coefficient.
 const LARGEST_CHOICE: u32 = 2_000;
 
 /// The exact value of an expression, if it is a fraction that is not too large.
 pub(crate) fn exact(expr: &Expr) -> Option<Fraction> {
     Exact { left: WORK_BITS }.value(expr)
+}
+
+/// As [`exact`], at the cost of steps of the comparison: many large values take as long as one that is out of bounds.
+pub(crate) fn exact_at_cost(expr: &Expr, work: &mut u32) -> Option<Fraction> {
+    let mut exact = Exact { left: WORK_BITS };
+    let value = exact.value(expr);
+    let steps = u32::try_from((WORK_BITS - exact.left) / BITS_A_STEP).ok()?;
+    let left = work.checked_sub(steps);
+    *work = left.unwrap_or(0);
+    left.and(value)
 }
 
 struct Exact {

@@ -29,6 +29,10 @@ pub(crate) struct Context {
 /// Steps of a whole comparison: some milliseconds.
 const WORK: u32 = 12_000;
 
+/// Most parts of an expression that a comparison builds out of those that were read: more of them could not be evaluated
+/// within the steps of a comparison anyway.
+const MOST_PARTS: usize = 16_384;
+
 impl Context {
     pub(crate) fn lenient(&self) -> bool {
         self.mode == Mode::Lenient

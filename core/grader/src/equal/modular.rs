@@ -7,14 +7,13 @@ use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::ToPrimitive;
 
+use super::eval::LARGEST_FACTORIAL;
 use super::exact::exact;
 use crate::syntax::{Expr, Func};
 use crate::verdict::{Reason, Verdict};
 
 /// Primes just below 2^61.
 const PRIMES: [u64; 3] = [2_305_843_009_213_693_951, 2_305_843_009_213_693_921, 2_305_843_009_213_693_907];
-/// Largest number whose factorial is multiplied out.
-const LARGEST_FACTORIAL: u64 = 100_000;
 
 /// Compares two expressions made of fractions, integer powers and factorials, whose leading digits agree.
 pub(crate) fn compare(a: &Expr, b: &Expr) -> Verdict {
@@ -75,8 +74,11 @@ fn residue(expr: &Expr, prime: u64) -> Option<u64> {
             Some(power(base, reduce(&exponent, prime - 1)?, prime))
         }
         Expr::Call(Func::Factorial, items) => {
-            let n = exact(items.first()?)?.as_integer()?.to_u64().filter(|n| *n <= LARGEST_FACTORIAL)?;
-            Some((2..=n).fold(1, |total, k| product(total, k, prime)))
+            let n = exact(items.first()?)?.as_integer()?.to_i64()?;
+            if !(0..=LARGEST_FACTORIAL).contains(&n) {
+                return None;
+            }
+            Some((2..=n).fold(1, |total, k| product(total, k.unsigned_abs(), prime)))
         }
         Expr::Call(Func::Percent, items) => Some(product(residue(items.first()?, prime)?, inverse(100)?, prime)),
         _ => None,

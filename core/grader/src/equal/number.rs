@@ -1,7 +1,7 @@
 //! Compares two numbers or expressions: exactly where both are fractions, by enclosures elsewhere.
 
 use super::eval::Evaluator;
-use super::exact::exact;
+use super::exact::{exact, exact_at_cost};
 use super::{Context, modular};
 use crate::number::{Complex, Fail, Meeting, agree};
 use crate::syntax::{Constant, Expr, Func};
@@ -28,7 +28,8 @@ pub(crate) fn compare(a: &Expr, b: &Expr, context: &mut Context) -> Verdict {
         (None, None) => {}
         _ => return Verdict::Different,
     }
-    if let (Some(left), Some(right)) = (exact(a), exact(b)) {
+    let values = (exact_at_cost(a, &mut context.work), exact_at_cost(b, &mut context.work));
+    if let (Some(left), Some(right)) = values {
         return if left == right { Verdict::SameOtherForm } else { Verdict::Different };
     }
     if a.has_variables() || b.has_variables() { at_points(a, b, context) } else { constants(a, b, context) }

@@ -5,7 +5,7 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 use super::eval::Evaluator;
-use super::exact::exact;
+use super::exact::exact_at_cost;
 use super::{Context, number};
 use crate::number::Ball;
 use crate::syntax::{Expr, Quantity, Unit, UnitKind};
@@ -142,7 +142,7 @@ fn stands_for(shown: &BigRational, places: u32, other: &Expr, context: &mut Cont
     if figures(shown, places) < enough || other.has_variables() {
         return false;
     }
-    if let Some(value) = exact(other) {
+    if let Some(value) = exact_at_cost(other, &mut context.work) {
         let (num, den) = value.parts();
         let value = BigRational::new(num.clone(), den.clone());
         return !terminates(value.denom()) && within_half(&(shown - value), places);

@@ -1,6 +1,6 @@
 //! Equations solved for a variable: `y = 1/x` and `xy = 1`.
 
-use super::{Context, number};
+use super::{Context, MOST_PARTS, number};
 use crate::syntax::Expr;
 use crate::verdict::Verdict;
 
@@ -15,6 +15,9 @@ pub(crate) fn same(x: &Expr, y: &Expr, context: &mut Context) -> bool {
     let solution = minus_solution.clone().negative();
     let is_variable = |part: &Expr| matches!(part, Expr::Var(other) if other == name);
     if solution.any(&is_variable) || !y.any(&is_variable) {
+        return false;
+    }
+    if y.count(&is_variable) * solution.count(&|_| true) > MOST_PARTS {
         return false;
     }
     let at = |value: &Expr| {

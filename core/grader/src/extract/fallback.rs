@@ -104,6 +104,8 @@ fn sentence_end(text: &str) -> usize {
 fn formulas(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let bytes = text.as_bytes();
     let mut at = 0;
+    // What closes no formula from here on: a model that repeats itself opens thousands.
+    let mut missing: Vec<&str> = Vec::new();
     std::iter::from_fn(move || {
         while at < bytes.len() {
             let (open, close): (usize, &str) = match (bytes[at], bytes.get(at + 1)) {
@@ -121,7 +123,11 @@ fn formulas(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
                 }
             };
             let start = at + open;
-            let Some(len) = text.get(start..).and_then(|rest| find_unescaped(rest, close)) else {
+            let rest = text.get(start..).filter(|_| !missing.contains(&close));
+            let Some(len) = rest.and_then(|rest| find_unescaped(rest, close)) else {
+                if rest.is_some() {
+                    missing.push(close);
+                }
                 // An opening without an end: `$5` is money.
                 at = if close == "$" || close == "$$" { bytes.len() } else { start };
                 continue;
@@ -159,10 +165,7 @@ fn last_number_span(text: &str) -> Option<Range<usize>> {
         while start > 0 {
             let before = bytes[start - 1];
             let joins = matches!(before, b'.' | b',') && start > 1 && bytes[start - 2].is_ascii_digit();
-            if before.is_ascii_digit()
-                || joins
-                || (before == b'.' && start < last_digit + 1 && !word_before(text, start - 1))
-            {
+            if before.is_ascii_digit() || joins || (before == b'.' && !word_before(text, start - 1)) {
                 start -= 1;
             } else {
                 break;

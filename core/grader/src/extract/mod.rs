@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use crate::verdict::Mode;
 
+pub use boxes::last_box;
 pub(crate) use boxes::{joined, scan};
-pub use boxes::{last_box, last_box_span};
 pub use stream::BoxStream;
 
 /// The rule by which an answer was found.

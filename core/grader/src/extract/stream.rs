@@ -104,8 +104,9 @@ impl BoxStream {
 
     fn command(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let rest = bytes.get(at..).unwrap_or_default();
-        let name_end = rest.iter().skip(1).position(|b| !b.is_ascii_alphabetic() && *b != b'\\').map(|n| n + 1);
-        if name_end.is_none() && rest.len() < LONGEST_LEAD {
+        let in_name = |b: &u8| b.is_ascii_alphabetic() || *b == b'\\';
+        // The length first: looking for the end of each name of a long run of backslashes would cost its square.
+        if rest.len() < LONGEST_LEAD && rest.iter().skip(1).all(in_name) {
             return None;
         }
         let Some(len) = command_len(bytes, at) else {

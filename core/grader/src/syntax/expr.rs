@@ -157,6 +157,11 @@ impl Expr {
         question(self) || self.children().into_iter().any(|child| child.any(question))
     }
 
+    /// How many parts satisfy the question.
+    pub(crate) fn count(&self, question: &dyn Fn(&Self) -> bool) -> usize {
+        usize::from(question(self)) + self.children().into_iter().map(|child| child.count(question)).sum::<usize>()
+    }
+
     /// A copy in which each part is replaced where the rule has something to say; children first.
     pub(crate) fn map(&self, rule: &dyn Fn(Self) -> Self) -> Self {
         let one = |x: &Self| Box::new(x.map(rule));

@@ -127,11 +127,7 @@ impl Lexer {
             }
             Some('|') if size != "middle" => {
                 self.at += 1;
-                self.push(Token::Cmd(if size.ends_with('t') && size == "right" || size.ends_with('r') {
-                    "rbar"
-                } else {
-                    "lbar"
-                }))
+                self.push(Token::Cmd(if size == "right" || size.ends_with('r') { "rbar" } else { "lbar" }))
             }
             Some('\\') if self.peek(1) == Some('|') => {
                 self.at += 2;

@@ -36,14 +36,17 @@ pub(crate) fn numeral(text: &[char], at: usize, options: Options, inside: bool) 
     }
     let mut value = BigRational::from_integer(digits.parse().unwrap_or_else(|_| BigInt::zero()));
     let mut places = None;
-    if let Some((fraction, next)) = decimals(text, end, options, commas) {
-        if fraction.len() > MOST_PLACES {
+    // The digits after the point, as long as nothing stands behind them.
+    let mut fraction = String::new();
+    if let Some((shown, next)) = decimals(text, end, options, commas) {
+        if shown.len() > MOST_PLACES {
             return None;
         }
-        let count = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
-        value += BigRational::new(fraction.parse().unwrap_or_else(|_| BigInt::zero()), power_of_ten(count));
+        let count = u32::try_from(shown.len()).unwrap_or(u32::MAX);
+        value += BigRational::new(shown.parse().unwrap_or_else(|_| BigInt::zero()), power_of_ten(count));
         end = next;
         places = Some(count);
+        fraction = shown;
     }
     if let Some((repeated, next)) = repeating(text, end, places.is_some()) {
         let shown = places.unwrap_or(0);
@@ -53,22 +56,23 @@ pub(crate) fn numeral(text: &[char], at: usize, options: Options, inside: bool) 
         value += tail;
         end = next;
         places = None;
+        fraction.clear();
     } else if let Some((exponent, next)) = exponent(text, end, places.is_some()) {
         let scale = power_of_ten(exponent.unsigned_abs());
         value *= if exponent < 0 { BigRational::new(BigInt::one(), scale) } else { BigRational::from_integer(scale) };
         end = next;
         // 1.50e3 shows two places of a thousand, which is none of one.
         places = places.and_then(|shown| u32::try_from(i64::from(shown) - i64::from(exponent)).ok());
+        // Dots behind a power of ten continue no digits.
+        fraction.clear();
     }
-    if let Some(shown) =
-        places.filter(|shown| *shown > 2 && (starts_with(text, end, "...") || starts_with(text, end, "\\ldots")))
-    {
-        let fraction: String = text[end - shown as usize..end].iter().collect();
+    let dots = ["...", "\\ldots"].iter().find(|dots| starts_with(text, end, dots));
+    if let Some(dots) = dots.filter(|_| fraction.len() > 2) {
         if let Some(tail) = continued(&fraction) {
             value = value.trunc() + tail;
             places = None;
         }
-        end += if text[end] == '.' { 3 } else { "\\ldots".len() };
+        end += dots.len();
     }
     end += ordinal(text, end);
     Some((Token::Num(Number { value, places, digits, commas }), end - at))
@@ -248,6 +252,8 @@ mod tests {
             ("42.", "42", 2),
             ("0.333...", "1/3", 8),
             ("0.1212\\ldots", "4/33", 12),
+            ("1.25e-2...", "1/80", 7),
+            ("4.5e-3\\ldots", "9/2000", 6),
         ];
         for (text, value, len) in cases {
             assert_eq!(read(text), Some((value.to_owned(), len)), "{text}");

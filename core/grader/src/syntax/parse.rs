@@ -149,7 +149,7 @@ impl Parser {
 
     /// Factors joined by `*`, `/` or nothing. `a/b*c/d` is `(a c)/(b d)`.
     fn term(&mut self) -> Read<Expr> {
-        let mut above = vec![self.mixed_or_factor()?];
+        let mut above = self.first_factors()?;
         let mut below = Vec::new();
         loop {
             if self.accept('*') {
@@ -176,11 +176,13 @@ impl Parser {
         Ok(sign.unwrap_or(Sign::Plus).apply(factor))
     }
 
-    /// `3\frac12` and `3 1/2` are sums; everything else is a factor.
-    fn mixed_or_factor(&mut self) -> Read<Expr> {
+    /// `3\frac12` and `3 1/2` are sums; everything else is a factor. A fraction behind a numeral that is no part of a mixed
+    /// number has been read by then: it comes as a second factor, since reading it again would double the work at each
+    /// level of `3\frac{3\frac{..`.
+    fn first_factors(&mut self) -> Read<Vec<Expr>> {
         let whole = match self.peek() {
             Some(Token::Num(number)) if number.places.is_none() && number.value.is_integer() => number.value.clone(),
-            _ => return self.factor(),
+            _ => return Ok(vec![self.factor()?]),
         };
         if let (Some(Token::Num(a)), Some(Token::Ch('/')), Some(Token::Num(b))) =
             (self.peek_at(1), self.peek_at(2), self.peek_at(3))
@@ -191,24 +193,23 @@ impl Parser {
         {
             let part = Expr::Quotient(Box::new(Expr::Num(a.value.clone())), Box::new(Expr::Num(b.value.clone())));
             self.at += 4;
-            return self.postfix(Expr::Sum(vec![Expr::Num(whole), part]));
+            return Ok(vec![self.postfix(Expr::Sum(vec![Expr::Num(whole), part]))?]);
         }
         let of_words = matches!(self.peek_at(3), Some(Token::Word(_)));
         if self.peek_at(1).is_some_and(|token| token.is_cmd("frac")) && !of_words && !whole.is_negative() {
-            let before = self.at;
             self.skip();
             let part = self.nested(Self::primary)?;
             if is_proper(&part) && (!self.next_is('^') || self.raises_sign()) {
-                return self.postfix(Expr::Sum(vec![Expr::Num(whole), part]));
+                return Ok(vec![self.postfix(Expr::Sum(vec![Expr::Num(whole), part]))?]);
             }
-            self.at = before;
+            return Ok(vec![Expr::Num(whole), self.postfix(part)?]);
         }
         let factor = self.factor()?;
         // Two numerals side by side are no product.
         if matches!(factor, Expr::Num(_)) && matches!(self.peek(), Some(Token::Num(_) | Token::Based { .. })) {
             return Err(Reason::Notation);
         }
-        Ok(factor)
+        Ok(vec![factor])
     }
 
     pub(super) fn starts_factor(&self) -> bool {
@@ -346,7 +347,8 @@ fn is_angle(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(Func::Degree, _))
 }
 
-fn one_or(mut items: Vec<Expr>, many: impl FnOnce(Vec<Expr>) -> Expr) -> Expr {
+/// The only item, or the whole of several; 1 of none.
+pub(super) fn one_or(mut items: Vec<Expr>, many: impl FnOnce(Vec<Expr>) -> Expr) -> Expr {
     match items.pop() {
         Some(only) if items.is_empty() => only,
         Some(last) => {

@@ -2,7 +2,7 @@
 
 use super::Read;
 use super::expr::{Constant, Expr, Func};
-use super::parse::Parser;
+use super::parse::{Parser, one_or};
 use super::token::{Number, Token};
 use crate::verdict::Reason;
 
@@ -34,7 +34,7 @@ impl Parser {
                 Ok(Expr::Call(Func::Binomial, vec![n, k]))
             }
             Token::Cmd("cbrt") => {
-                let inner = self.root_argument()?;
+                let inner = self.nested(Self::primary)?;
                 Ok(Expr::Call(Func::Root, vec![inner, Expr::int(3)]))
             }
             Token::Cmd("overline") => self.overline(),
@@ -153,11 +153,6 @@ impl Parser {
         self.nested(Self::primary)
     }
 
-    /// What stands under a root: a group, a bracket, or one number or name.
-    fn root_argument(&mut self) -> Read<Expr> {
-        self.nested(Self::primary)
-    }
-
     fn call(&mut self, func: Func) -> Read<Expr> {
         if func == Func::Root {
             let degree = if self.accept('[') {
@@ -167,7 +162,7 @@ impl Parser {
             } else {
                 Expr::int(2)
             };
-            return Ok(Expr::Call(Func::Root, vec![self.root_argument()?, degree]));
+            return Ok(Expr::Call(Func::Root, vec![self.nested(Self::primary)?, degree]));
         }
         let mut base = None;
         let mut power = None;
@@ -222,15 +217,7 @@ impl Parser {
         {
             factors.push(self.factor()?);
         }
-        let only = factors.len() == 1;
-        let argument = match factors.pop() {
-            Some(last) if only => last,
-            Some(last) => {
-                factors.push(last);
-                Expr::Product(factors)
-            }
-            None => return Err(Reason::Notation),
-        };
+        let argument = one_or(factors, Expr::Product);
         Ok(if negative { argument.negative() } else { argument })
     }
 

@@ -1,6 +1,6 @@
 //! What must hold of any two texts, well-formed or not. Shared by the mutation test and the fuzz target.
 
-use epikv_grader::{BoxStream, Mode, Verdict, compare, extract, last_box, last_box_span};
+use epikv_grader::{BoxStream, Mode, Verdict, compare, extract, last_box};
 
 /// Panics where one does not hold.
 pub(crate) fn hold(a: &str, b: &str) {
@@ -12,9 +12,8 @@ pub(crate) fn hold(a: &str, b: &str) {
             assert!(a.contains(&*found.answer) || mode == Mode::Lenient, "found {:?} in {a:?}", found.answer);
         }
     }
-    assert_eq!(last_box(a).is_some(), last_box_span(a).is_some(), "box without a place: {a:?}");
-    if let (Some(content), Some(span)) = (last_box(a), last_box_span(a)) {
-        assert!(a[span].contains(content), "box in another place: {a:?}");
+    if let Some(content) = last_box(a) {
+        assert!(a.contains(content), "box in another text: {a:?}");
     }
     let middle = (0..=a.len() / 2).rev().find(|at| a.is_char_boundary(*at)).unwrap_or(0);
     let (mut whole, mut halves) = (BoxStream::new(), BoxStream::new());

@@ -257,7 +257,6 @@ fn proportion_ci(inputs: &Inputs<'_>) -> Result<Value, Failure> {
         "wilson": bounds(proportion::wilson(s, n, confidence)),
         "beta": bounds(proportion::clopper_pearson(s, n, confidence)),
         "agresti_coull": bounds(proportion::agresti_coull(s, n, confidence)),
-        "jeffreys": bounds(proportion::jeffreys(s, n, confidence)),
         "se": value(proportion::standard_error(s, n)),
     }))
 }
