@@ -13,9 +13,7 @@ mod python;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use candle_core::quantized::gguf_file::Content;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -23,7 +21,7 @@ use sha2::{Digest, Sha256};
 pub use date::Date;
 
 use crate::error::{Error, Result};
-use crate::load::ModelFiles;
+use crate::load::{GgufHeader, ModelFiles};
 use crate::tokenizer::folder::FolderConfig;
 use crate::tokenizer::{SpecialTokens, gguf};
 
@@ -100,14 +98,9 @@ impl ChatTemplate {
     }
 
     /// From the metadata of a GGUF file; `None` where it has no template.
-    pub fn from_gguf(path: &Path) -> Result<Option<Self>> {
-        Self::from_gguf_content(path, &gguf::read(path)?)
-    }
-
-    /// As [`ChatTemplate::from_gguf`], for a header that is read already.
-    pub fn from_gguf_content(path: &Path, content: &Content) -> Result<Option<Self>> {
-        let (source, special) = gguf::chat(path, content)?;
-        let place = format!("{}: tokenizer.chat_template", path.display());
+    pub fn from_gguf(header: &GgufHeader) -> Result<Option<Self>> {
+        let (source, special) = gguf::chat(header)?;
+        let place = format!("{}: tokenizer.chat_template", header.path().display());
         source.map(|source| Self::new(&source, special, place)).transpose()
     }
 
