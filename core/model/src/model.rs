@@ -59,7 +59,13 @@ impl Model {
         self.tokenizer.eos_id().or_else(|| self.decoder.config().eos_ids.first().copied())
     }
 
-    /// What identifies the computation, for provenance. Equal values mean equal bits.
+    /// What is wrong where logits are not numbers: weights that are none make such.
+    pub fn not_numbers(&self) -> String {
+        format!("expected logits that are numbers of {}, got others: its weights may be damaged", self.origin.id())
+    }
+
+    /// What identifies the computation, for provenance. Equal values mean equal bits, on a CPU whatever the attention kernel;
+    /// kernel and positions are the run's to tell, since it chooses them, some runs several.
     pub fn provenance(&self) -> Result<Value> {
         Ok(json!({
             "id": self.origin.id(),
@@ -70,8 +76,6 @@ impl Model {
             "dtype": "f32",
             "weights": self.format.name(),
             "device": if self.decoder.device().is_cpu() { "cpu" } else { "cuda" },
-            "kernel": "fused",
-            "position_mode": "logical",
         }))
     }
 }
