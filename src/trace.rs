@@ -5,6 +5,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use epikv_model::Model;
 use epikv_model::cache::{Capacity, Scope};
+use epikv_model::chat::RenderOptions;
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
 use epikv_model::session::{FinishedRow, RowSpec, Session};
 use epikv_schemas::{Provenance, Trace, TraceTiming};
@@ -101,7 +102,11 @@ pub(crate) fn prompt_options(args: &PromptArgs) -> PromptOptions {
         },
         system: args.system.clone(),
         instruction: args.instruction.clone().unwrap_or(defaults.instruction),
-        render: defaults.render,
+        render: RenderOptions {
+            variables: args.template_variables.clone().unwrap_or_default(),
+            date: args.template_date.clone(),
+            ..defaults.render
+        },
     }
 }
 
@@ -119,6 +124,8 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
         "prompt_style": options.style.name(),
         "system": options.system,
         "instruction": options.instruction,
+        "template_date": options.render.date,
+        "template_variables": options.render.variables,
     })
 }
 

@@ -150,6 +150,8 @@ impl Settings {
             "prompt_style": self.prompt.style.name(),
             "system": self.prompt.system,
             "instruction": self.prompt.instruction,
+            "template_date": self.prompt.render.date,
+            "template_variables": self.prompt.render.variables,
         })
     }
 }

@@ -148,6 +148,15 @@ impl Error {
                 Some("the weights belong to a model with more parts than config.json describes".to_owned())
             }
             Self::Damaged { .. } => Some("the file may be cut short: compare its size with the source".to_owned()),
+            Self::ChatTemplate { source, .. }
+                if source.kind() == minijinja::ErrorKind::UnknownFunction
+                    && source.to_string().contains(crate::chat::STRFTIME_NOW) =>
+            {
+                Some(
+                    "the template asks for the day: --template-date '26 Jul 2024' gives it, in the form it asks for"
+                        .to_owned(),
+                )
+            }
             Self::ContextExceeded { .. } => Some("shorten the trace, or lower --max-new".to_owned()),
             _ => None,
         }
