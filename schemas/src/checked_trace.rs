@@ -156,7 +156,7 @@ mod tests {
             reason_start: 3,
             boundary: 5,
             n_answer: 3,
-            gold_spans: Some(vec![3, 4]),
+            gold_spans: Some(vec![3, 4, 5, 5]),
             ..sample_rows::<Trace>(0, 1).remove(0)
         }
     }
@@ -166,7 +166,7 @@ mod tests {
         let trace = trace();
         let checked = trace.checked().expect("it fits");
         assert_eq!((checked.n_prompt, checked.reason_start, checked.boundary, checked.answer_end), (2, 3, 5, 8));
-        assert_eq!((checked.token_ids.len(), checked.gold_spans.as_slice()), (10, &[3..4][..]));
+        assert_eq!((checked.token_ids.len(), checked.gold_spans.clone()), (10, vec![3..4, 5..5]));
         checked.check_model(10, 10, 10).expect("it fits");
         let message = |vocab_size, max_positions| {
             checked.check_model(10, vocab_size, max_positions).expect_err("refused").to_string()

@@ -126,6 +126,7 @@ impl Error {
             }
             Self::Io { path, .. } if !path.exists() => Some(format!("{} does not exist", path.display())),
             Self::Model(error) => error.hint(),
+            Self::Schemas(error) => error.hint(),
             _ => None,
         }
     }

@@ -35,7 +35,7 @@ pub(crate) fn read(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
 
 /// Reads all rows. Blank lines are passed over, and so is a byte order mark.
 fn read_json_lines(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
-    let file = std::fs::File::open(path).map_err(Error::io(path))?;
+    let file = epikv_schemas::fs::open(path)?;
     let mut rows = Vec::new();
     for (index, line) in BufReader::new(file).split(b'\n').enumerate() {
         let line = line.map_err(Error::io(path))?;
