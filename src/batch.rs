@@ -23,9 +23,8 @@ impl Batch {
     /// Rows for sequences of up to `n_tokens`, the model's context at most.
     pub(crate) fn rows(self, model: &Model, n_tokens: usize) -> usize {
         let shape = model.decoder.config();
-        let a_token = 2 * size_of::<f32>() * shape.n_layers * shape.n_kv_heads * shape.head_dim;
         // A growing cache doubles, and holds its old half while it does.
-        let a_row = 2 * a_token * n_tokens.min(shape.max_positions).max(1);
+        let a_row = 2 * shape.kv_bytes_per_token() * n_tokens.min(shape.max_positions).max(1);
         match self {
             Self::Rows(n) => n,
             Self::Auto => free_bytes().map_or(USUAL, |free| (free / 2 / a_row).clamp(1, MOST)),

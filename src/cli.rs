@@ -7,11 +7,13 @@ mod grade;
 mod label;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
+use serde_json::Value;
 
 use crate::batch::Batch;
 
@@ -239,6 +241,27 @@ pub(crate) struct PromptArgs {
     /// What follows the problem in the user's turn.
     #[arg(long)]
     pub(crate) instruction: Option<String>,
+    /// The day that a chat template asks for (`strftime_now`), in the form that it asks for: `26 Jul 2024`. No clock is read.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) template_date: Option<String>,
+    /// Variables of the chat template, as JSON or as text: `enable_thinking=false;date_string=26 Jul 2024`.
+    #[arg(long, value_name = "NAME=VALUE;..", value_parser = variables)]
+    pub(crate) template_variables: Option<Variables>,
+}
+
+/// Variables of a chat template by name.
+pub(crate) type Variables = BTreeMap<String, Value>;
+
+/// `NAME=VALUE;NAME=VALUE`; a value that is no JSON is text.
+fn variables(text: &str) -> Result<Variables, String> {
+    let one = |part: &str| match part.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            let value = value.trim();
+            Ok((name.trim().to_owned(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+        }
+        _ => Err(format!("expected NAME=VALUE;NAME=VALUE, got {part:?}")),
+    };
+    text.split(';').map(one).collect()
 }
 
 /// `epikv policies`.

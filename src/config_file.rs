@@ -72,7 +72,7 @@ pub(crate) fn with_config_file(args: Vec<OsString>) -> Result<Vec<OsString>> {
 fn words(value: &toml::Value) -> Result<String> {
     Ok(match value {
         toml::Value::String(text) => text.clone(),
-        toml::Value::Integer(_) | toml::Value::Float(_) => value.to_string(),
+        toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => value.to_string(),
         toml::Value::Array(items) => items.iter().map(words).collect::<Result<Vec<_>>>()?.join(","),
         toml::Value::Table(parts) => {
             // The name of a policy stands first and alone.
@@ -81,7 +81,9 @@ fn words(value: &toml::Value) -> Result<String> {
             let others = others.map(|(part, value)| Ok(format!("{part}={}", words(value)?)));
             name.map(Ok).into_iter().chain(others).collect::<Result<Vec<_>>>()?.join(";")
         }
-        other => bail!("expected text, number, true, false, a list or a table of parts, got {}", other.type_str()),
+        other @ toml::Value::Datetime(_) => {
+            bail!("expected text, number, true, false, a list or a table of parts, got {}", other.type_str())
+        }
     })
 }
 

@@ -52,7 +52,7 @@ fn machine() -> Vec<Check> {
         Check::fact("system", format!("{} on {}", std::env::consts::OS, std::env::consts::ARCH)),
         Check::fact("instruction set", epikv_kernels::instruction_set().name()),
         Check::fact("threads", cores.map_or_else(|error| error.to_string(), |n| n.to_string())),
-        Check::fact("CUDA", if cfg!(feature = "cuda") { "compiled in" } else { "not compiled in" }),
+        Check::fact("device", "cpu"),
     ]
 }
 

@@ -129,7 +129,6 @@ fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings>
         samples: args.samples,
         seed: args.model.seed,
         shard: args.shard,
-        kernel: setup::kernel(),
         machine: setup::machine(),
         eviction_seeds: args.eviction_seeds,
         matched: args.matched.into(),

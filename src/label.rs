@@ -5,7 +5,7 @@ mod report;
 mod summarise;
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use epikv_labeler::{
@@ -153,17 +153,27 @@ pub(crate) fn check_unique(traces: &[Trace], path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Files whose token ids are those of another tokenizer.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: made with another vocabulary: expected tokenizer {expected}, got {got}", path.display())]
+pub(crate) struct OtherTokenizer {
+    path: PathBuf,
+    expected: String,
+    got: String,
+}
+
+impl OtherTokenizer {
+    /// What the reader can try.
+    pub(crate) const HINT: &str = "--model must be the one that the traces were made or imported with";
+}
+
 /// Token ids mean something only to the tokenizer that made them; other weights are allowed but worth a word.
 pub(crate) fn check_made_by(made_by: &Provenance, model: &Model, path: &Path) -> Result<()> {
     let made = made_by.get("model");
     let stored = |key: &str| made.and_then(|m| m[key].as_str().map(str::to_owned));
     if let Some(tokenizer) = stored("tokenizer_sha256").filter(|sha| sha != model.tokenizer.sha256()) {
-        bail!(
-            "{}: the traces were made with another vocabulary: expected tokenizer {tokenizer}, got {} of {}",
-            path.display(),
-            model.tokenizer.sha256(),
-            model.origin.id()
-        );
+        let got = format!("{} of {}", model.tokenizer.sha256(), model.tokenizer.place());
+        return Err(OtherTokenizer { path: path.to_owned(), expected: tokenizer, got }.into());
     }
     if stored("weights_sha256").is_some_and(|sha| model.origin.weights_sha256().is_ok_and(|own| own != sha)) {
         tracing::warn!(traces = %path.display(), model = model.origin.id(), "the traces were made with other weights");

@@ -39,6 +39,9 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
                 .downcast_ref::<crate::correlate::HiddenByKernel>()
                 .map(|_| crate::correlate::HiddenByKernel::HINT.to_owned())
         })
+        .or_else(|| {
+            error.downcast_ref::<crate::label::OtherTokenizer>().map(|_| crate::label::OtherTokenizer::HINT.to_owned())
+        })
         .or_else(|| error.downcast_ref::<crate::evict::Overlap>().map(|_| crate::evict::Overlap::HINT.to_owned()))
         .or_else(|| error.downcast_ref::<epikv_schemas::Error>().and_then(epikv_schemas::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_tasks::Error>().and_then(epikv_tasks::Error::hint))

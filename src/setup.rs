@@ -68,11 +68,6 @@ pub(crate) fn model_with_kernel(args: &ModelArgs, kernel: Kernel) -> Result<Mode
     Ok(model(args)?.with_kernel(kernel.into()))
 }
 
-/// Attention kernel and instruction set, by which times may be compared.
-pub(crate) fn kernel() -> String {
-    format!("fused {}", epikv_model::instruction_set())
-}
-
 /// Processor and system, by which times may be compared.
 pub(crate) fn machine() -> String {
     let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);

@@ -5,8 +5,9 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use epikv_model::Model;
 use epikv_model::cache::{Capacity, Scope};
+use epikv_model::chat::RenderOptions;
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
-use epikv_model::session::{Finish, FinishedRow, RowSpec, Session};
+use epikv_model::session::{FinishedRow, RowSpec, Session};
 use epikv_schemas::{Provenance, Trace, TraceTiming};
 use epikv_tasks::import::{ImportContext, import_traces};
 use epikv_tasks::problem::{Problem, read_problems};
@@ -101,7 +102,11 @@ pub(crate) fn prompt_options(args: &PromptArgs) -> PromptOptions {
         },
         system: args.system.clone(),
         instruction: args.instruction.clone().unwrap_or(defaults.instruction),
-        render: defaults.render,
+        render: RenderOptions {
+            variables: args.template_variables.clone().unwrap_or_default(),
+            date: args.template_date.clone(),
+            ..defaults.render
+        },
     }
 }
 
@@ -119,6 +124,8 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
         "prompt_style": options.style.name(),
         "system": options.system,
         "instruction": options.instruction,
+        "template_date": options.render.date,
+        "template_variables": options.render.variables,
     })
 }
 
@@ -150,10 +157,8 @@ fn generate(
     let max_positions = model.decoder.config().max_positions;
     for problem in problems {
         let prompt = Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), options)?;
-        if prompt.ids.is_empty() || prompt.ids.len() >= max_positions {
-            let n = prompt.ids.len();
-            made.failures
-                .push(format!("{}: a prompt of {n} tokens, the model's context is {max_positions}", problem.id));
+        if let Some(refusal) = prompt.refusal(&problem.id, max_positions) {
+            made.failures.push(refusal);
             continue;
         }
         plans.extend((0..args.samples).map(|sample| Planned { problem, prompt: prompt.clone(), sample }));
@@ -176,8 +181,8 @@ fn generate(
     session.run(specs, batch, |row| -> Result<()> {
         bar.inc(1);
         let plan = &plans[row.key];
-        match finish_reason(row.finish) {
-            None => made.failures.push(format!("{}: the model's logits are not numbers", plan.problem.id)),
+        match FinishReason::of(row.finish) {
+            None => made.failures.push(format!("{}: {}", plan.problem.id, model.not_numbers())),
             Some(finish) => {
                 let trace = trace_of(model, plan, &row, finish, args)?;
                 made.timings.push(timing(&trace, &row, batch, threads));
@@ -191,21 +196,9 @@ fn generate(
 }
 
 fn sampling(args: &TraceArgs, plan: &Planned<'_>) -> Sampling {
-    if args.sampling.temperature == 0.0 {
-        return Sampling::Greedy;
-    }
     let problem = stream_number(&plan.problem.id);
     let stream = RandomStream { seed: args.model.seed, problem, sample: plan.sample };
-    Sampling::TopP { temperature: args.sampling.temperature, top_p: args.sampling.top_p, stream }
-}
-
-fn finish_reason(finish: Finish) -> Option<FinishReason> {
-    match finish {
-        Finish::Eos | Finish::Stopped => Some(FinishReason::Eos),
-        Finish::Length => Some(FinishReason::Length),
-        Finish::Context => Some(FinishReason::Context),
-        Finish::NotANumber => None,
-    }
+    Sampling::of(args.sampling.temperature, args.sampling.top_p, stream)
 }
 
 fn trace_of(

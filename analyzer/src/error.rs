@@ -9,40 +9,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A trace that contradicts itself.
-    #[error("trace {trace_id}: {what}: expected {expected}, got {got}")]
-    BrokenTrace {
-        /// The trace.
-        trace_id: String,
-        /// The column.
-        what: &'static str,
-        /// What would fit.
-        expected: String,
-        /// What is stored.
-        got: String,
-    },
-    /// A trace made with another vocabulary.
-    #[error("trace {trace_id}: token {id} at position {pos} is outside the model's vocabulary of {vocab_size}")]
-    OtherVocabulary {
-        /// The trace.
-        trace_id: String,
-        /// The id, as stored.
-        id: i32,
-        /// Where it stands.
-        pos: usize,
-        /// The model's vocabulary.
-        vocab_size: usize,
-    },
-    /// A trace that does not fit the model's context.
-    #[error("trace {trace_id}: {n_tokens} tokens, the model's context is {max_positions}")]
-    TraceTooLong {
-        /// The trace.
-        trace_id: String,
-        /// Its tokens.
-        n_tokens: usize,
-        /// The model's context.
-        max_positions: usize,
-    },
+    /// A trace that contradicts itself or the model.
+    #[error(transparent)]
+    Trace(#[from] epikv_schemas::TraceError),
     /// A label of a token that the recorded trace does not have.
     #[error("trace {trace_id}: label at position {pos}: expected {expected}, got {got}")]
     OtherLabels {
@@ -148,7 +117,7 @@ impl Error {
     /// What the reader can try.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::OtherVocabulary { .. } => Some("record with the model that the traces were made with".to_owned()),
+            Self::Trace(error) => error.hint(),
             Self::OtherTokens { .. } => Some("signals and traces must come from the same traces file".to_owned()),
             Self::RecordedTwice { .. } => Some("folders of signals recorded in parts hold different traces".to_owned()),
             Self::OtherColumns { .. } => Some("record all parts with the same model and signals".to_owned()),

@@ -13,7 +13,7 @@ use epikv_model::taps::ProbePlan;
 use epikv_schemas::Trace;
 use epikv_signals::{Chunk, Signal, SignalRow};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Where rolling windows start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,9 +71,10 @@ pub struct Recording {
 /// # Errors
 /// If the trace does not fit the model, a signal cannot be built for it, or the model fails.
 pub fn record(decoder: &Decoder, trace: &Trace, signals: &[&SignalRow], options: RecordOptions) -> Result<Recording> {
-    let (token_ids, n_prompt) = checked(trace, decoder)?;
-    let n = token_ids.len();
-    let n_layers = decoder.config().n_layers;
+    let (checked, config) = (trace.checked()?, decoder.config());
+    checked.check_model(checked.token_ids.len(), config.vocab_size, config.max_positions)?;
+    let (token_ids, n_prompt) = (checked.token_ids, checked.n_prompt);
+    let (n, n_layers) = (token_ids.len(), config.n_layers);
     let (mut columns, mut running) = build(signals, n_layers, n)?;
     let late = signals.iter().filter_map(|row| row.late(n_layers).transpose());
     let mut late = late.collect::<std::result::Result<Vec<_>, _>>()?;
@@ -121,39 +122,6 @@ fn build(signals: &[&SignalRow], n_layers: usize, n: usize) -> Result<(Vec<Colum
         }
     }
     Ok((columns, running))
-}
-
-/// Token ids and prompt length of a trace that fits the model.
-fn checked(trace: &Trace, decoder: &Decoder) -> Result<(Vec<u32>, usize)> {
-    let (n, config) = (trace.token_ids.len(), decoder.config());
-    let broken = |what, expected: String, got: String| Error::BrokenTrace {
-        trace_id: trace.trace_id.clone(),
-        what,
-        expected,
-        got,
-    };
-    if n == 0 {
-        return Err(broken("token_ids", "at least one token".to_owned(), "none".to_owned()));
-    }
-    if n > config.max_positions {
-        let (trace_id, max_positions) = (trace.trace_id.clone(), config.max_positions);
-        return Err(Error::TraceTooLong { trace_id, n_tokens: n, max_positions });
-    }
-    let n_prompt = match usize::try_from(trace.n_prompt) {
-        Ok(n_prompt) if n_prompt <= n => n_prompt,
-        _ => return Err(broken("n_prompt", format!("0 to {n}"), trace.n_prompt.to_string())),
-    };
-    let mut ids = Vec::with_capacity(n);
-    for (pos, &id) in trace.token_ids.iter().enumerate() {
-        match u32::try_from(id) {
-            Ok(known) if (known as usize) < config.vocab_size => ids.push(known),
-            _ => {
-                let (trace_id, vocab_size) = (trace.trace_id.clone(), config.vocab_size);
-                return Err(Error::OtherVocabulary { trace_id, id, pos, vocab_size });
-            }
-        }
-    }
-    Ok((ids, n_prompt))
 }
 
 #[cfg(test)]

@@ -336,16 +336,8 @@ fn runs(file: &ColumnFile, known: &BTreeMap<&str, &Trace>) -> Result<Vec<(String
 
 /// A trace without recording and labels.
 fn sample(trace: &Trace) -> Result<Sample> {
-    let token_ids = trace.token_ids.iter().map(|&id| u32::try_from(id)).collect::<std::result::Result<_, _>>();
-    let n_prompt = usize::try_from(trace.n_prompt).ok().filter(|n| *n <= trace.token_ids.len());
-    let (Ok(token_ids), Some(n_prompt)) = (token_ids, n_prompt) else {
-        return Err(Error::BrokenTrace {
-            trace_id: trace.trace_id.clone(),
-            what: "token_ids and n_prompt",
-            expected: format!("no negative number, a prompt of at most {} tokens", trace.token_ids.len()),
-            got: format!("a prompt of {}", trace.n_prompt),
-        });
-    };
+    let checked = trace.checked()?;
+    let (token_ids, n_prompt) = (checked.token_ids, checked.n_prompt);
     let recording = Recording { trace_id: trace.trace_id.clone(), token_ids, n_prompt, columns: Vec::new() };
     let (dataset, problem_id) = (trace.dataset.clone(), trace.problem_id.clone());
     Ok(Sample { dataset, problem_id, recording, random: None, mask: Mask::default(), windows: None })

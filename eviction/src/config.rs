@@ -47,8 +47,6 @@ pub struct Settings {
     pub batch: usize,
     /// Threads of the run, for the record. Changes no result.
     pub threads: usize,
-    /// Attention kernel and instruction set, for the record.
-    pub kernel: String,
     /// Processor and system, for the record.
     pub machine: String,
 }
@@ -72,7 +70,6 @@ impl Settings {
             prompt: PromptOptions::default(),
             batch: 8,
             threads: 1,
-            kernel: String::new(),
             machine: String::new(),
         }
     }
@@ -112,10 +109,7 @@ impl Settings {
     }
 
     pub(crate) fn sampling(&self, problem: &str, sample: u32) -> Sampling {
-        if self.temperature == 0.0 {
-            return Sampling::Greedy;
-        }
-        Sampling::TopP { temperature: self.temperature, top_p: self.top_p, stream: self.stream(problem, sample) }
+        Sampling::of(self.temperature, self.top_p, self.stream(problem, sample))
     }
 
     /// Whether a problem, by its index, belongs to the shard.
@@ -156,6 +150,8 @@ impl Settings {
             "prompt_style": self.prompt.style.name(),
             "system": self.prompt.system,
             "instruction": self.prompt.instruction,
+            "template_date": self.prompt.render.date,
+            "template_variables": self.prompt.render.variables,
         })
     }
 }

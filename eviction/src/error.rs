@@ -252,6 +252,7 @@ impl Error {
             Self::Model(error) => error.hint(),
             Self::Signals(error) => error.hint(),
             Self::Tasks(error) => error.hint(),
+            Self::Files(error) => error.hint(),
             _ => None,
         }
     }

@@ -127,9 +127,7 @@ fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> R
     let max_positions = model.decoder.config().max_positions;
     let one = |(_, problem): (usize, &'p Problem)| {
         let prompt = Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), &settings.prompt)?;
-        let n = prompt.ids.len();
-        let refused = (n == 0 || n >= max_positions)
-            .then(|| format!("{}: a prompt of {n} tokens, the model's context is {max_positions}", problem.id));
+        let refused = prompt.refusal(&problem.id, max_positions);
         Ok(Prepared { problem, prompt, refused, full: BTreeMap::new(), full_cells: BTreeMap::new() })
     };
     problems.iter().enumerate().filter(|(index, _)| settings.is_of_shard(*index)).map(one).collect()

@@ -1,6 +1,5 @@
 //! What became of a problem under a policy, in words that are never folded into one another.
 
-use epikv_model::session::Finish;
 use epikv_schemas::Trace;
 use epikv_tasks::trace::FinishReason;
 
@@ -123,16 +122,6 @@ fn is_garbage(text: &str) -> bool {
         *counts.entry(c).or_insert(0_usize) += 1;
     }
     last(200).count() == 200 && counts.values().any(|&n| n > 100)
-}
-
-/// Why a generation ended, in the words of traces; `None` where its logits were not numbers.
-pub(crate) fn finish_reason(finish: Finish) -> Option<FinishReason> {
-    match finish {
-        Finish::Eos | Finish::Stopped => Some(FinishReason::Eos),
-        Finish::Length => Some(FinishReason::Length),
-        Finish::Context => Some(FinishReason::Context),
-        Finish::NotANumber => None,
-    }
 }
 
 #[cfg(test)]

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use epikv_model::Model;
+use epikv_model::decoder::AttentionKernel;
 use epikv_model::session::Finish;
 use epikv_schemas::{EvictionRun, EvictionSignal, EvictionStep, EvictionTiming};
-use epikv_tasks::trace::{Generation, Sampling, build_trace};
+use epikv_tasks::trace::{FinishReason, Generation, Sampling, build_trace};
 
 use crate::budget::Budget;
 use crate::config::Settings;
 use crate::decode::Decoded;
 use crate::error::{Error, Result};
 use crate::experiment::Prepared;
-use crate::outcome::{Outcome, finish_reason};
+use crate::outcome::Outcome;
 use crate::parse::NamedPolicy;
 use crate::recorder::Eviction;
 
@@ -81,8 +82,7 @@ impl Writer<'_> {
             dataset: item.problem.dataset.clone(),
             composition: self.policy.policy.to_string(),
             layers: layers.map(|[a, b]| format!("{a}+{b}")),
-            needs_attention: self.policy.policy.evicts()
-                && self.policy.policy.score.needs_attention(self.model.decoder.config().n_layers),
+            needs_attention: self.needs_attention(),
             budget_tokens: cell.tokens.map(|tokens| column("budget_tokens", tokens)).transpose()?,
             outcome: graded.outcome.name().to_owned(),
             correct: graded.outcome.correct(),
@@ -114,6 +114,20 @@ impl Writer<'_> {
         Ok((row, failure))
     }
 
+    /// Whether the policy looks at attention weights.
+    fn needs_attention(&self) -> bool {
+        let n_layers = self.model.decoder.config().n_layers;
+        self.policy.policy.evicts() && self.policy.policy.score.needs_attention(n_layers)
+    }
+
+    /// How attention was computed: weights are looked at for the policy, or for a signal that is recorded.
+    fn kernel(&self) -> AttentionKernel {
+        let n_layers = self.model.decoder.config().n_layers;
+        let looks = |name: &String| epikv_signals::find(name).and_then(|row| row.needs_attention(n_layers));
+        let recorded = self.settings.signals.iter().any(|name| looks(name).unwrap_or(false));
+        if recorded || self.needs_attention() { AttentionKernel::Explicit } else { AttentionKernel::Fused }
+    }
+
     /// What a generation cost.
     pub(crate) fn timing(&self, item: &Prepared<'_>, cell: &Cell, decoded: &Decoded) -> EvictionTiming {
         EvictionTiming {
@@ -129,7 +143,7 @@ impl Writer<'_> {
             move_s: decoded.times.moves.as_secs_f64(),
             batch: i32::try_from(self.settings.batch).unwrap_or(i32::MAX),
             threads: i32::try_from(self.settings.threads).unwrap_or(i32::MAX),
-            kernel: self.settings.kernel.clone(),
+            kernel: format!("{} {}", self.kernel().name(), epikv_model::instruction_set()),
             machine: self.settings.machine.clone(),
         }
     }
@@ -195,8 +209,8 @@ impl Writer<'_> {
 
     /// Grades a generation as a trace is graded.
     fn grade(&self, item: &Prepared<'_>, cell: &Cell, decoded: &Decoded) -> Result<Graded> {
-        let Some(finish) = finish_reason(decoded.finish) else {
-            let error = Some("the model's logits are not numbers".to_owned());
+        let Some(finish) = FinishReason::of(decoded.finish) else {
+            let error = Some(self.model.not_numbers());
             return Ok(Graded { outcome: Outcome::Error, answer: None, finish: None, error });
         };
         let token_ids = [item.prompt.ids.as_slice(), &decoded.generated].concat();

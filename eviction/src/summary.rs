@@ -82,7 +82,11 @@ impl Summary {
             groups.push(group);
         }
         adjust(&mut groups.iter_mut().flat_map(|group| &mut group.versus).collect::<Vec<_>>(), comparisons.margin);
-        let on: BTreeSet<_> = runs.timings.iter().map(|t| (&t.machine, &t.kernel, t.batch, t.threads)).collect();
+        // The attention kernel follows from the policy and is its cost; the instruction set behind it is the machine's.
+        let instructions =
+            |kernel: &'_ str| kernel.split_once(' ').map_or(kernel.to_owned(), |(_, set)| set.to_owned());
+        let on = runs.timings.iter().map(|t| (&t.machine, instructions(&t.kernel), t.batch, t.threads));
+        let on: BTreeSet<_> = on.collect();
         if on.len() > 1 {
             // Times of several machines say nothing beside each other.
             for group in &mut groups {

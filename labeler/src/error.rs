@@ -25,40 +25,9 @@ pub enum Error {
         /// The token.
         token: &'static str,
     },
-    /// A trace does not fit the model's context.
-    #[error("trace {trace_id}: {n_tokens} tokens up to the answer, the model's context is {max_positions}")]
-    TraceTooLong {
-        /// The trace.
-        trace_id: String,
-        /// Tokens up to the answer boundary.
-        n_tokens: usize,
-        /// The model's context.
-        max_positions: usize,
-    },
-    /// A trace was made with another vocabulary.
-    #[error("trace {trace_id}: token {id} at position {pos} is outside the model's vocabulary of {vocab_size}")]
-    OtherVocabulary {
-        /// The trace.
-        trace_id: String,
-        /// The id, as stored.
-        id: i32,
-        /// Where it stands.
-        pos: usize,
-        /// The model's vocabulary.
-        vocab_size: usize,
-    },
-    /// The counts or positions of a trace contradict one another.
-    #[error("trace {trace_id}: {what}: expected {expected}, got {got}")]
-    BrokenTrace {
-        /// The trace.
-        trace_id: String,
-        /// The column.
-        what: &'static str,
-        /// What would fit.
-        expected: String,
-        /// What is stored.
-        got: String,
-    },
+    /// A trace contradicts itself, its labels or the model.
+    #[error(transparent)]
+    Trace(#[from] epikv_schemas::TraceError),
     /// The run was told to stop, and did.
     #[error("stopped after {n_done} of {n} {phase}")]
     Interrupted {
@@ -87,9 +56,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoFillerToken { .. } => Some("choose another --filler, for example token:ID".to_owned()),
-            Self::OtherVocabulary { .. } => {
-                Some("label with the model that the traces were made or imported with".to_owned())
-            }
+            Self::Trace(error) => error.hint(),
             Self::Interrupted { .. } => Some("the same command goes on from here".to_owned()),
             Self::Model(error) => error.hint(),
             _ => None,

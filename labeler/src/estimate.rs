@@ -108,7 +108,7 @@ impl Estimate {
         let stop_ids = model.stop_ids();
         let (mut n_traces, mut n_failed, mut n_windows) = (0, 0, 0);
         let (mut naive, mut shared, mut answers, mut longest, mut kept) = ((0, 0), 0, 0, 0, 0);
-        let vector_bytes = 4 * 2 * shape.n_layers * shape.n_kv_heads * shape.head_dim;
+        let token_bytes = shape.kv_bytes_per_token();
         for trace in traces.iter().filter(|trace| !config.leaves_out(trace)) {
             let Ok(job) = Job::new(trace, config, shape, &model.tokenizer) else {
                 n_failed += 1;
@@ -119,7 +119,7 @@ impl Estimate {
             let regenerations = grid.len() as u64 + 1;
             naive.0 += regenerations * boundary;
             naive.1 += regenerations * answer;
-            let bytes = vector_bytes * boundary as usize;
+            let bytes = token_bytes * boundary as usize;
             let mut read = boundary + 1;
             if fits(kept, bytes) {
                 kept += bytes;
@@ -136,7 +136,7 @@ impl Estimate {
             Protocol::Fast => (shared, answers, 0),
             Protocol::Naive => (naive.0, 0, naive.1),
         };
-        let cache_bytes = vector_bytes * longest as usize * config.batch;
+        let cache_bytes = token_bytes * longest as usize * config.batch;
         let weight_bytes = model.decoder.bytes();
         Self { n_traces, n_failed, n_windows, prefill, draft, decode, naive, weight_bytes, cache_bytes }
     }

@@ -12,7 +12,7 @@
 use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Trace};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::token_labels::{TokenLabel, important_share};
 
 /// A trace with its labels as one JSON object.
@@ -51,25 +51,21 @@ pub fn export(trace: &Trace, tokens: &[LabelToken], windows: &[LabelWindow]) -> 
 /// # Errors
 /// If the numbers are not as many as the tokens, or another than -1, 0 and 1.
 pub fn import(trace: &Trace, importance: &[i64]) -> Result<(Vec<LabelToken>, LabelTrace)> {
-    let broken = |expected: String, got: String| Error::BrokenTrace {
-        trace_id: trace.trace_id.clone(),
-        what: "importance",
-        expected,
-        got,
-    };
-    let n = trace.token_ids.len();
+    let checked = trace.checked()?;
+    let broken = |expected: String, got: String| checked.broken("importance", expected, got);
+    let n = checked.token_ids.len();
     if importance.len() != n {
-        return Err(broken(format!("{n} numbers, one a token"), importance.len().to_string()));
+        return Err(broken(format!("{n} numbers, one a token"), importance.len().to_string()).into());
     }
-    let reasoning = trace.n_prompt..trace.boundary;
+    let reasoning = checked.n_prompt..checked.boundary;
     let mut labels = Vec::with_capacity(n);
     for (pos, &one) in importance.iter().enumerate() {
         let important = match one {
             -1 => None,
-            0 | 1 if reasoning.contains(&(pos as i32)) => Some(one == 1),
+            0 | 1 if reasoning.contains(&pos) => Some(one == 1),
             // The prompt is counted as important without a test.
             0 | 1 => None,
-            other => return Err(broken("-1, 0 or 1".to_owned(), format!("{other} at token {pos}"))),
+            other => return Err(broken("-1, 0 or 1".to_owned(), format!("{other} at token {pos}")).into()),
         };
         let n_cover = u16::from(important.is_some());
         labels.push(TokenLabel { n_cover, n_flip: u16::from(important == Some(true)), important });
@@ -78,9 +74,9 @@ pub fn import(trace: &Trace, importance: &[i64]) -> Result<(Vec<LabelToken>, Lab
         trace_id: trace.trace_id.clone(),
         pos: pos as i32,
         token_id: trace.token_ids[pos],
-        region: match pos as i32 {
-            pos if pos < trace.n_prompt => "prompt",
-            pos if pos < trace.boundary => "reason",
+        region: match pos {
+            pos if pos < reasoning.start => "prompt",
+            pos if pos < reasoning.end => "reason",
             _ => "answer",
         }
         .to_owned(),
@@ -104,7 +100,7 @@ pub fn import(trace: &Trace, importance: &[i64]) -> Result<(Vec<LabelToken>, Lab
         n_flipped: 0,
         n_undefined: 0,
         n_reason: trace.boundary - trace.n_prompt,
-        important_share: important_share(&labels[trace.n_prompt as usize..trace.boundary as usize]),
+        important_share: important_share(&labels[reasoning.clone()]),
         boundary_kind: trace.boundary_kind.clone(),
         control_text: String::new(),
         control_n_new: 0,
@@ -119,7 +115,7 @@ mod tests {
     #[test]
     fn labels_come_back_as_they_went() {
         let mut trace = crate::shared::trace("t", &[5, 6, 7, 8, 9]);
-        (trace.n_prompt, trace.boundary) = (2, 4);
+        (trace.n_prompt, trace.reason_start, trace.boundary) = (2, 2, 4);
         let (tokens, row) = import(&trace, &[1, 1, 1, 0, -1]).expect("one a token");
         let important: Vec<_> = tokens.iter().map(|token| token.important).collect();
         assert_eq!(important, [None, None, Some(true), Some(false), None]);
@@ -135,5 +131,13 @@ mod tests {
         let message = |importance: &[i64]| import(&trace, importance).expect_err("refused").to_string();
         assert_eq!(message(&[1, 1]), "trace t: importance: expected 3 numbers, one a token, got 2");
         assert_eq!(message(&[1, 2, 0]), "trace t: importance: expected -1, 0 or 1, got 2 at token 1");
+        for (n_prompt, boundary, column) in
+            [(-1, 3, "n_prompt"), (4, 3, "n_prompt"), (1, 9, "boundary"), (1, -9, "boundary")]
+        {
+            let mut trace = trace.clone();
+            (trace.n_prompt, trace.boundary) = (n_prompt, boundary);
+            let text = import(&trace, &[1, 1, 0]).expect_err("refused").to_string();
+            assert!(text.starts_with(&format!("trace t: {column}: expected")), "{text}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use epikv_schemas::Trace;
 use epikv_tasks::prompt::THINK_END;
 
 use crate::config::{AnswerKind, Config};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::outcome::{Outcome, answer_in};
 use crate::regenerate::Regenerated;
 use crate::spans::{By, spans};
@@ -66,37 +66,14 @@ pub(crate) struct Job<'t> {
 impl<'t> Job<'t> {
     /// Checks a trace against itself and the model.
     pub(crate) fn new(trace: &'t Trace, config: &Config, model: &ModelConfig, tokenizer: &Tokenizer) -> Result<Self> {
-        let n = trace.token_ids.len();
-        let broken = |what, expected: String, got: i32| Error::BrokenTrace {
-            trace_id: trace.trace_id.clone(),
-            what,
-            expected,
-            got: got.to_string(),
-        };
-        let within = |what, value: i32, from: usize| match usize::try_from(value) {
-            Ok(v) if (from..=n).contains(&v) => Ok(v),
-            _ => Err(broken(what, format!("{from} to {n}"), value)),
-        };
-        let n_prompt = within("n_prompt", trace.n_prompt, 1)?;
-        let reason_start = within("reason_start", trace.reason_start, n_prompt)?;
-        let boundary = within("boundary", trace.boundary, reason_start)?;
-        let mut ids = Vec::with_capacity(n);
-        for (pos, &id) in trace.token_ids.iter().enumerate() {
-            match u32::try_from(id) {
-                Ok(id) if (id as usize) < model.vocab_size => ids.push(id),
-                _ => {
-                    let (trace_id, vocab_size) = (trace.trace_id.clone(), model.vocab_size);
-                    return Err(Error::OtherVocabulary { trace_id, id, pos, vocab_size });
-                }
-            }
+        let checked = trace.checked()?;
+        let (n_prompt, reason_start, boundary) = (checked.n_prompt, checked.reason_start, checked.boundary);
+        if n_prompt == 0 {
+            return Err(checked.broken("n_prompt", "at least one token", "none").into());
         }
-        if boundary >= model.max_positions {
-            return Err(Error::TraceTooLong {
-                trace_id: trace.trace_id.clone(),
-                n_tokens: boundary,
-                max_positions: model.max_positions,
-            });
-        }
+        // With room for the first token of an answer.
+        checked.check_model(boundary + 1, model.vocab_size, model.max_positions)?;
+        let mut ids = checked.token_ids;
         ids.truncate(boundary);
         let first = if config.from_prompt_end { n_prompt } else { reason_start };
         let unusable = (first == boundary).then_some(Unusable::NoReasoning);

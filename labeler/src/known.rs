@@ -128,11 +128,10 @@ impl Known {
 /// The mentions of each needed value: spans of equal tokens belong together.
 fn values(trace: &Trace) -> Vec<Vec<Range<usize>>> {
     let mut by_tokens: BTreeMap<&[i32], Vec<Range<usize>>> = BTreeMap::new();
-    for pair in trace.gold_spans.as_deref().unwrap_or_default().chunks_exact(2) {
-        let span = usize::try_from(pair[0]).unwrap_or(usize::MAX)..usize::try_from(pair[1]).unwrap_or(0);
-        if let Some(tokens) = trace.token_ids.get(span.clone()).filter(|tokens| !tokens.is_empty()) {
-            by_tokens.entry(tokens).or_default().push(span);
-        }
+    // A trace that contradicts itself has no labels.
+    let spans = trace.checked().map(|checked| checked.gold_spans).unwrap_or_default();
+    for span in spans.into_iter().filter(|span| !span.is_empty()) {
+        by_tokens.entry(&trace.token_ids[span.clone()]).or_default().push(span);
     }
     by_tokens.into_values().collect()
 }

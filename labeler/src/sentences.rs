@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use epikv_schemas::{LabelToken, Trace};
+use epikv_schemas::LabelToken;
 use epikv_stats::moments::mean;
 use epikv_stats::partial::partial_spearman;
 use epikv_stats::spearman;
@@ -41,17 +41,17 @@ pub struct SentenceAgreement {
 
 /// The labels of the sentences of a trace, `None` where no token has one.
 ///
-/// `ends` are the ends of the generated tokens in the bytes of `text`, the generated text.
-fn labels(scores: &SentenceScores, trace: &Trace, ends: &[usize], tokens: &[LabelToken]) -> Vec<Option<f64>> {
+fn labels(scores: &SentenceScores, trace: Placed<'_>) -> Vec<Option<f64>> {
+    let Placed { text, n_prompt, ends, tokens } = trace;
     // Byte offset of each character, and of the end.
-    let bytes: Vec<usize> = trace.text.char_indices().map(|(at, _)| at).chain([trace.text.len()]).collect();
+    let bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let byte = |cell: Option<&Value>| bytes.get(usize::try_from(cell?.as_u64()?).ok()?).copied();
     let share = |token: &LabelToken| (token.n_cover > 0).then(|| f64::from(token.n_flip) / f64::from(token.n_cover));
     let of_sentence = |row: &Vec<Value>| {
         let (start, end) = (byte(row.first())?, byte(row.get(1))?);
         let first = ends.partition_point(|&e| e <= start);
         let last = ends.partition_point(|&e| e < end);
-        let span = trace.n_prompt as usize + first..trace.n_prompt as usize + last + 1;
+        let span = n_prompt + first..n_prompt + last + 1;
         let shares: Vec<f64> = tokens.get(span.start..span.end.min(tokens.len()))?.iter().filter_map(share).collect();
         mean(&shares)
     };
@@ -61,8 +61,10 @@ fn labels(scores: &SentenceScores, trace: &Trace, ends: &[usize], tokens: &[Labe
 /// A trace with what is needed to place its sentences.
 #[derive(Debug, Clone, Copy)]
 pub struct Placed<'a> {
-    /// The trace.
-    pub trace: &'a Trace,
+    /// Its generated text.
+    pub text: &'a str,
+    /// Tokens of its prompt.
+    pub n_prompt: usize,
     /// Ends of its generated tokens in the bytes of its generated text.
     pub ends: &'a [usize],
     /// Its token labels, by position.
@@ -77,9 +79,9 @@ pub fn compare_sentences(traces: &BTreeMap<&str, Placed<'_>>, all: &[SentenceSco
     let of_kind = |kind: &&String| {
         let (mut rhos, mut partials, mut n_sentences) = (Vec::new(), Vec::new(), 0);
         for scores in all {
-            let Some(Placed { trace, ends, tokens }) = traces.get(scores.id.as_str()) else { continue };
+            let Some(trace) = traces.get(scores.id.as_str()) else { continue };
             let Some(column) = scores.columns.iter().position(|name| name == *kind) else { continue };
-            let labels = labels(scores, trace, ends, tokens);
+            let labels = labels(scores, *trace);
             let (mut own, mut other, mut place) = (Vec::new(), Vec::new(), Vec::new());
             for (at, (row, label)) in scores.chunks.iter().zip(labels).enumerate() {
                 if let (Some(label), Some(score)) = (label, row.get(column).and_then(Value::as_f64)) {
@@ -116,8 +118,6 @@ mod tests {
         }))
         .expect("scores");
         // Tokens "é. " "b " "cd" " e" "f" after a prompt of two.
-        let mut trace = crate::shared::trace("t", &[1; 7]);
-        (trace.n_prompt, trace.text) = (2, "é. b cd ef".to_owned());
         let ends = [4, 6, 8, 10, 11];
         let label = |pos: i32, n_flip| LabelToken {
             trace_id: "t".to_owned(),
@@ -130,8 +130,8 @@ mod tests {
             n_flip,
         };
         let tokens: Vec<_> = [0, 0, 2, 0, 1, 0, 0].into_iter().enumerate().map(|(i, n)| label(i as i32, n)).collect();
-        let placed = Placed { trace: &trace, ends: &ends, tokens: &tokens };
-        assert_eq!(labels(&scores, &trace, &ends, &tokens), [Some(1.0), Some(0.25), Some(0.0), None]);
+        let placed = Placed { text: "é. b cd ef", n_prompt: 2, ends: &ends, tokens: &tokens };
+        assert_eq!(labels(&scores, placed), [Some(1.0), Some(0.25), Some(0.0), None]);
         let rows = compare_sentences(&[("t", placed)].into(), std::slice::from_ref(&scores));
         let rhos: Vec<_> = rows.iter().map(|row| (row.score.as_str(), row.n_sentences, row.rho)).collect();
         assert_eq!(rhos, [("accuracy", 3, Some(-1.0)), ("x_importance", 3, Some(1.0))]);

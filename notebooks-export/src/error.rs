@@ -17,19 +17,22 @@ pub enum Error {
         /// The trace of the window.
         got: String,
     },
-    /// A span that the trace does not have.
-    #[error("trace {trace_id}: {what}: expected a span within 0..{n_tokens}, got {start}..{end}")]
-    Span {
+    /// A trace that contradicts itself.
+    #[error(transparent)]
+    Trace(#[from] epikv_schemas::TraceError),
+    /// A window that the trace does not have.
+    #[error("trace {trace_id}: window {window}: expected a span within 0..{n_tokens}, got {start}..{end}")]
+    Window {
         /// The trace.
         trace_id: String,
-        /// What has the span.
-        what: &'static str,
+        /// Number of the window.
+        window: i32,
         /// Tokens of the trace.
         n_tokens: usize,
         /// Its start, as stored.
-        start: i64,
+        start: i32,
         /// Its end, as stored.
-        end: i64,
+        end: i32,
     },
     /// An outcome that is not one of the known words.
     #[error("trace {trace_id}: window {window}: expected one of {}, got {got:?}", known.join(", "))]

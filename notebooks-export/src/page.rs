@@ -25,22 +25,20 @@ pub(crate) struct Checked<'r> {
 
 impl<'r> Checked<'r> {
     fn new(trace: &Trace, windows: &'r [LabelWindow]) -> Result<Self> {
-        let n_tokens = trace.token_ids.len();
-        let span = |what, start: i32, end: i64| {
+        let checked = trace.checked()?;
+        let n_tokens = checked.token_ids.len();
+        let parts = [0..checked.n_prompt, checked.reason_start..checked.boundary, checked.boundary..checked.answer_end];
+        let span = |&LabelWindow { window, start, end, .. }: &LabelWindow| {
             let inside = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-            inside.filter(|&(start, end)| start <= end && end <= n_tokens).map(|(start, end)| start..end).ok_or_else(
-                || Error::Span { trace_id: trace.trace_id.clone(), what, n_tokens, start: i64::from(start), end },
-            )
+            let inside = inside.filter(|&(start, end)| start <= end && end <= n_tokens);
+            inside.map(|(start, end)| start..end).ok_or_else(|| Error::Window {
+                trace_id: trace.trace_id.clone(),
+                window,
+                n_tokens,
+                start,
+                end,
+            })
         };
-        let answer_end = i64::from(trace.boundary) + i64::from(trace.n_answer);
-        let parts = [
-            span("prompt", 0, i64::from(trace.n_prompt))?,
-            span("reasoning", trace.reason_start, i64::from(trace.boundary))?,
-            span("answer", trace.boundary, answer_end)?,
-        ];
-        let pairs = trace.gold_spans.as_deref().unwrap_or_default().chunks(2);
-        let gold = pairs.map(|pair| span("gold_spans", pair[0], pair.get(1).map_or(-1, |&end| i64::from(end))));
-        let gold_spans = gold.collect::<Result<Vec<_>>>()?;
         let mut by_outcome = vec![Vec::new(); OUTCOMES.len()];
         for window in windows {
             if window.trace_id != trace.trace_id {
@@ -55,12 +53,12 @@ impl<'r> Checked<'r> {
                     got: window.outcome.clone(),
                 });
             };
-            by_outcome[outcome].push((window, span("window", window.start, i64::from(window.end))?));
+            by_outcome[outcome].push((window, span(window)?));
         }
         for list in &mut by_outcome {
             list.sort_by_key(|(window, span)| (span.start, window.window));
         }
-        Ok(Self { n_tokens, parts, gold_spans, by_outcome })
+        Ok(Self { n_tokens, parts, gold_spans: checked.gold_spans, by_outcome })
     }
 }
 
@@ -152,10 +150,10 @@ mod tests {
         let mut other = window(3, 20, "same");
         other.trace_id = "u".to_owned();
         assert_eq!(message(other), "window 3: expected trace t, got u");
-        assert_eq!(message(window(3, 150, "same")), "trace t: window: expected a span within 0..160, got 150..182");
+        assert_eq!(message(window(3, 150, "same")), "trace t: window 3: expected a span within 0..160, got 150..182");
         assert!(message(window(3, 20, "maybe")).ends_with("same_value_other_form, same, got \"maybe\""));
         let mut odd = trace();
         odd.gold_spans = Some(vec![30, 32, 40]);
-        assert!(matches!(trace_page(&odd, &[]), Err(Error::Span { what: "gold_spans", start: 40, end: -1, .. })));
+        assert!(matches!(trace_page(&odd, &[]), Err(Error::Trace(_))));
     }
 }

@@ -21,6 +21,16 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// A folder stands where a file should, or the other way round.
+    #[error("{}: expected {expected}, got {got}", path.display())]
+    OtherKind {
+        /// The path.
+        path: PathBuf,
+        /// What should stand there.
+        expected: &'static str,
+        /// What does.
+        got: &'static str,
+    },
     /// A file is larger than its reader accepts.
     #[error("{} is too large, expected: at most {limit} bytes, got: {got} bytes or more", path.display())]
     TooLarge {
@@ -246,6 +256,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Io { source, .. } => return io_hint(source.kind()),
+            Self::OtherKind { expected, .. } => format!("check the path: it must be that of {expected}"),
             Self::Parquet { action: "read", .. } | Self::Damaged { .. } => {
                 "the file may be cut short or not Parquet at all; compare its sha256 with manifest.jsonl, or make it again"
                     .to_owned()

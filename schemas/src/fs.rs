@@ -21,10 +21,22 @@ pub struct Fingerprint {
     pub sha256: String,
 }
 
+const CREATE_FOLDER: &str = "create folder";
+
 /// Makes a closure that gives an I/O error its place.
 pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
-    move |source| Error::Io { action, path, source }
+    move |source| match source.kind() {
+        io::ErrorKind::IsADirectory => Error::OtherKind { path, expected: "a file", got: "a folder" },
+        // Made, a folder may be there; what else is there is in its way.
+        io::ErrorKind::AlreadyExists if action == CREATE_FOLDER => {
+            Error::OtherKind { path, expected: "a folder", got: "a file" }
+        }
+        io::ErrorKind::NotADirectory => {
+            Error::OtherKind { path, expected: "a place in a folder", got: "a file on the way" }
+        }
+        _ => Error::Io { action, path, source },
+    }
 }
 
 /// Opens a file for reading.
@@ -57,7 +69,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String> {
 
 /// Makes a folder and those above it, where they are missing.
 pub fn create_folder(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(failed("create folder", path))
+    fs::create_dir_all(path).map_err(failed(CREATE_FOLDER, path))
 }
 
 /// Size and hash of a file, read in pieces.

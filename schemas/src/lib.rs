@@ -6,6 +6,7 @@
 //! - [`write_table`] sorts, checks and writes rows; the file appears whole or not at all, and equal rows give equal bytes.
 //! - [`read_table`] checks the schema version and every column before it hands out rows; [`read_in_parts`] hands them out part
 //!   by part, and a [`ColumnFile`] is read column by column, where all of a file does not fit into memory.
+//! - [`Trace::checked`] gives a trace's tokens and parts, held against one another: a file may say anything.
 //! - [`Provenance`] travels inside each file; [`Manifest`] lists the finished files of a run folder with their sha256.
 //! - [`registry`] lists all tables, and [`describe`] puts them in words for `epikv schema` and `docs/files.md`.
 //!
@@ -38,6 +39,7 @@
 //! ```
 
 mod cell;
+mod checked_trace;
 mod column_file;
 pub mod describe;
 mod encoding;
@@ -59,6 +61,7 @@ mod testing;
 mod write;
 
 pub use cell::Cell;
+pub use checked_trace::{CheckedTrace, TraceError};
 pub use column_file::{ColumnFile, NumberColumn};
 pub use error::{Error, Result};
 pub use layers::PerLayer;

@@ -112,10 +112,7 @@ impl From<Kernel> for AttentionKernel {
 impl Kernel {
     /// As typed.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Fused => "fused",
-            Self::Explicit => "explicit",
-        }
+        AttentionKernel::from(self).name()
     }
 }
 

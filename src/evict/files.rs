@@ -86,7 +86,7 @@ fn facts(summary: &Summary, model: &Model, settings: &Settings) -> Vec<(String, 
         ("prompt", settings.prompt.style.name().to_owned()),
         ("samples", settings.samples.to_string()),
         ("the budget is", format!("the {} size", settings.matched)),
-        ("kernel", settings.kernel.clone()),
+        ("instruction set", epikv_model::instruction_set().to_owned()),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

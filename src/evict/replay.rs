@@ -79,7 +79,7 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
         ("traces", summary.n_traces.to_string()),
         ("the budget is", format!("the {} size", settings.matched)),
         ("answers", format!("greedy, at most {} tokens", args.answer_tokens)),
-        ("kernel", settings.kernel.clone()),
+        ("instruction set", epikv_model::instruction_set().to_owned()),
     ];
     let facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     folder.write_bytes(FILES[2], summary.markdown(&facts).as_bytes())?;

@@ -97,20 +97,21 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
         usable.iter().filter(|trace| trace.usable).map(|trace| trace.trace_id.as_str()).collect();
     let model = setup::model(args)?;
     super::check_made_by(&made_by, &model, trace_file)?;
-    let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut ends: BTreeMap<&str, (usize, Vec<usize>)> = BTreeMap::new();
     let mut n_other_text = 0;
     for trace in traces.iter().filter(|trace| usable.contains(trace.trace_id.as_str())) {
-        let ids: Vec<u32> = trace.token_ids[trace.n_prompt as usize..].iter().map(|&id| id as u32).collect();
-        let text = model.tokenizer.byte_offsets(&ids)?;
+        let checked = trace.checked()?;
+        let text = model.tokenizer.byte_offsets(&checked.token_ids[checked.n_prompt..])?;
         if text.bytes.starts_with(trace.text.as_bytes()) {
-            ends.insert(&trace.trace_id, text.ends);
+            ends.insert(&trace.trace_id, (checked.n_prompt, text.ends));
         } else {
             n_other_text += 1;
         }
     }
     let placed = traces.iter().filter_map(|trace| {
         let id = trace.trace_id.as_str();
-        Some((id, Placed { trace, ends: ends.get(id)?, tokens: tokens.get(id)? }))
+        let (n_prompt, ends) = ends.get(id)?;
+        Some((id, Placed { text: &trace.text, n_prompt: *n_prompt, ends, tokens: tokens.get(id)? }))
     });
     let rows = compare_sentences(&placed.collect(), &scored);
     if args.json {

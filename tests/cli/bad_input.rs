@@ -117,6 +117,8 @@ fn traces_of_another_tokenizer_are_refused() {
         "traces.parquet",
         "another vocabulary",
         "expected tokenizer",
+        "llama-r1-q8_0.gguf",
+        "hint: --model must be the one",
     ]);
 }
 
@@ -137,7 +139,30 @@ fn an_output_folder_that_cannot_be_made() {
     place.problems();
     place.write("file", "");
     let ran = place.epikv(&["trace", "--problems", "problems.jsonl", "--out", "file/out.parquet", "--quiet"]);
-    ran.refused(&["file"]);
+    ran.refused(&["file: expected a folder, got a file", "hint: "]);
+    place.epikv(&["plan", "--out", "file"]).refused(&["file: expected a folder, got a file", "hint: "]);
+}
+
+#[test]
+fn a_folder_where_a_file_is_expected() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("folder")).unwrap();
+    let commands: [&[&str]; 4] = [
+        &["trace", "--problems", "folder", "--out", "out.parquet"],
+        &["label", "--traces", "folder", "--out", "l"],
+        &["correlate", "--traces", "folder", "--labels", "l", "--out", "c"],
+        &["grade", "--file", "folder"],
+    ];
+    for command in commands {
+        place.epikv(command).refused(&["folder: expected a file, got a folder", "hint: "]);
+    }
+}
+
+#[test]
+fn problems_that_are_no_parquet() {
+    let place = Place::new();
+    place.write("cut.parquet", "PAR1");
+    trace(&place, &["--problems", "cut.parquet"]).refused(&["cut.parquet", "hint: the file may be cut short"]);
 }
 
 #[test]

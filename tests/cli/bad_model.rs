@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Place, Ran};
+use crate::support::{Place, Ran, bytes};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/model").join(name)
@@ -77,12 +77,41 @@ fn a_cut_gguf_file_is_damaged() {
 fn a_folder_without_a_tokenizer() {
     let place = Place::new();
     model(&place, "llama-mqa", None);
-    trace(&place).refused(&["tokenizer.json"]);
+    trace(&place).refused(&["tokenizer.json", "hint: weights and tokenizer must come from the same model"]);
 }
 
 #[test]
-fn a_vocabulary_that_does_not_match() {
+fn a_folder_without_weights_or_with_a_folder_of_their_name() {
     let place = Place::new();
-    model(&place, "llama-mqa", Some("llama3-r1"));
-    trace(&place).refused(&["tokenizer", "expected", "got"]);
+    let weights = model(&place, "llama-mqa", None).join("model.safetensors");
+    std::fs::remove_file(&weights).unwrap();
+    trace(&place).refused(&["weights: expected model.safetensors", "got neither", "hint: put the .safetensors files"]);
+    std::fs::create_dir(&weights).unwrap();
+    trace(&place).refused(&["model.safetensors: expected a file, got a folder", "hint: "]);
+}
+
+#[test]
+fn what_the_decoder_cannot_run_has_a_hint() {
+    let place = Place::new();
+    let config = model(&place, "llama-mqa", None).join("config.json");
+    let mut fields: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&config).unwrap()).unwrap();
+    fields["rope_scaling"] = serde_json::json!({ "rope_type": "yarn", "factor": 4.0 });
+    std::fs::write(&config, fields.to_string()).unwrap();
+    trace(&place).refused(&["config.json: rope_scaling.rope_type", "got \"yarn\"", "hint: Llama, Qwen2 and Qwen3"]);
+    fields["model_type"] = "mamba".into();
+    std::fs::write(&config, fields.to_string()).unwrap();
+    trace(&place).refused(&["config.json: model_type", "got \"mamba\"", "hint: Llama, Qwen2 and Qwen3"]);
+}
+
+#[test]
+fn weights_that_are_no_numbers_name_the_model() {
+    let place = Place::new();
+    let folder = place.tiny_reasoner();
+    let weights = folder.join("model.safetensors");
+    let mut content = bytes(&weights);
+    let n = content.len();
+    // No number in any of the formats.
+    content[n - 4..].fill(0xff);
+    std::fs::write(&weights, content).unwrap();
+    trace(&place).refused(&["no trace could be made", "numbers of model", "weights may be damaged"]);
 }

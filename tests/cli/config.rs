@@ -1,5 +1,7 @@
 //! `--config FILE.toml`.
 
+use epikv_schemas::{Trace, read_table};
+
 use crate::support::{Place, bytes};
 
 #[test]
@@ -42,4 +44,27 @@ fn policies_from_a_file_are_those_that_were_typed() {
     place.write("run.toml", format!("{common}budgets = 16\npolicies = [{{ name = 'h2o', triger = 'each' }}]\n"));
     let ran = place.epikv(&["evict", "--config", "run.toml", "--out", "c"]);
     ran.refused(&["unknown part \"triger\"", "hint: did you mean \"trigger\"?"]);
+}
+
+#[test]
+fn a_template_gets_the_day_and_the_variables_that_it_asks_for() {
+    let place = Place::new();
+    let template = "{{ strftime_now('%d %b %Y') }}{% if loud %}!{% endif %} {{ greeting }} {{ messages[0].content }}";
+    std::fs::write(place.tiny_reasoner().join("chat_template.jinja"), template).unwrap();
+    place.problems();
+    let flags = ["trace", "--model", "model", "--problems", "problems.jsonl", "--max-new", "2", "--quiet"];
+    let trace = |more: &[&str]| place.epikv(&[&flags[..], more].concat());
+    trace(&["--out", "none.parquet"]).refused(&["the chat template failed", "hint: ", "--template-date"]);
+    let broken = trace(&["--out", "none.parquet", "--template-variables", "loud"]);
+    assert!(broken.code() == 2 && broken.stderr().contains("expected NAME=VALUE"), "{}", broken.stderr());
+    let typed = ["--template-date", "26 Jul 2024", "--template-variables", "loud=true;greeting=a = b"];
+    trace(&[&typed[..], &["--out", "typed.parquet"]].concat()).ok();
+    place
+        .write("run.toml", "template_date = '26 Jul 2024'\ntemplate_variables = { loud = true, greeting = 'a = b' }\n");
+    trace(&["--config", "run.toml", "--out", "file.parquet"]).ok();
+    let (traces, made) = read_table::<Trace>(&place.path("typed.parquet")).unwrap();
+    assert!(traces[0].prompt.as_deref().unwrap().starts_with("26 Jul 2024! a = b 2+2?"), "{:?}", traces[0].prompt);
+    let run = made.get("run").unwrap();
+    assert_eq!((&run["template_date"], &run["template_variables"]["loud"]), (&"26 Jul 2024".into(), &true.into()));
+    assert_eq!(bytes(&place.path("typed.parquet")), bytes(&place.path("file.parquet")));
 }

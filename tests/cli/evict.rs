@@ -28,6 +28,8 @@ fn all_policies_at_two_budgets() {
     assert_eq!(rows.len(), 2 * (2 + 18 * 2), "no labels, so no oracle");
     let (timings, _) = read_table::<EvictionTiming>(&place.path("e").join("eviction_timings.parquet")).unwrap();
     assert_eq!(timings.len(), rows.len());
+    let looks = |timing: &EvictionTiming| matches!(timing.policy.as_str(), "h2o" | "tova" | "raas");
+    assert!(timings.iter().all(|timing| timing.kernel.starts_with("explicit ") == looks(timing)), "{timings:?}");
     for row in &rows {
         assert_eq!(row.certificate, Some(true), "{row:?}");
         assert_eq!(row.budget.is_none(), row.policy.starts_with("full"));

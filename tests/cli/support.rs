@@ -48,6 +48,16 @@ impl Place {
         command.args(args).current_dir(self.0.path()).stderr(Stdio::null()).spawn().unwrap()
     }
 
+    /// A copy of the embedded model in the folder `model`.
+    pub(crate) fn tiny_reasoner(&self) -> PathBuf {
+        let (from, to) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tiny-reasoner"), self.path("model"));
+        std::fs::create_dir(&to).unwrap();
+        for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
+            std::fs::copy(from.join(file), to.join(file)).unwrap();
+        }
+        to
+    }
+
     /// Makes `traces.parquet` of the two problems.
     pub(crate) fn traces(&self) {
         self.problems();

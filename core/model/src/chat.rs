@@ -3,27 +3,22 @@
 //! A model without a template has none: no format is invented for it. Rendered prompts hold their special tokens as
 //! text, begin-of-sequence included, so they are encoded with `add_special = false`, as Transformers does.
 //!
-//! **No clock.** `strftime_now` exists only when the caller gives a date. Templates that check for it fall back to a date
-//! of their own; the others fail with an error that says so. The same messages always give the same prompt.
+//! **No clock.** `strftime_now` exists only when the caller gives a date, as text. Templates that check for it fall back to a
+//! date of their own; the others fail with an error that says so. The same messages always give the same prompt.
 
-mod date;
 mod json;
 mod python;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use candle_core::quantized::gguf_file::Content;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-pub use date::Date;
-
 use crate::error::{Error, Result};
-use crate::load::ModelFiles;
+use crate::load::{GgufHeader, ModelFiles};
 use crate::tokenizer::folder::FolderConfig;
 use crate::tokenizer::{SpecialTokens, gguf};
 
@@ -31,6 +26,9 @@ use crate::tokenizer::{SpecialTokens, gguf};
 /// generation prompt opens the think tag, as those of the R1 distillations do.
 const BUILTIN: &str = "{{ bos_token }}{% for message in messages %}{{ '<|' + message.role + '|>' + message.content }}\
                        {% endfor %}{% if add_generation_prompt %}{{ '<|assistant|><think>\\n' }}{% endif %}";
+
+/// The function by which a template asks for the day.
+pub(crate) const STRFTIME_NOW: &str = "strftime_now";
 
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,8 +58,8 @@ pub struct RenderOptions {
     pub add_generation_prompt: bool,
     /// Variables of the template, such as `enable_thinking`.
     pub variables: BTreeMap<String, serde_json::Value>,
-    /// What `strftime_now` formats; without it the function does not exist.
-    pub date: Option<Date>,
+    /// What `strftime_now` gives, in whatever form the template asks for; without it the function does not exist.
+    pub date: Option<String>,
 }
 
 impl RenderOptions {
@@ -100,14 +98,9 @@ impl ChatTemplate {
     }
 
     /// From the metadata of a GGUF file; `None` where it has no template.
-    pub fn from_gguf(path: &Path) -> Result<Option<Self>> {
-        Self::from_gguf_content(path, &gguf::read(path)?)
-    }
-
-    /// As [`ChatTemplate::from_gguf`], for a header that is read already.
-    pub fn from_gguf_content(path: &Path, content: &Content) -> Result<Option<Self>> {
-        let (source, special) = gguf::chat(path, content)?;
-        let place = format!("{}: tokenizer.chat_template", path.display());
+    pub fn from_gguf(header: &GgufHeader) -> Result<Option<Self>> {
+        let (source, special) = gguf::chat(header)?;
+        let place = format!("{}: tokenizer.chat_template", header.path().display());
         source.map(|source| Self::new(&source, special, place)).transpose()
     }
 
@@ -141,7 +134,7 @@ impl ChatTemplate {
         context.insert("add_generation_prompt".to_owned(), Value::from(options.add_generation_prompt));
 
         let source = python::without_generation_tags(&self.source);
-        let environment = environment(options.date);
+        let environment = environment(options.date.as_deref());
         let template = environment.template_from_str(&source).map_err(|error| self.error(error))?;
         template.render(context).map_err(|error| self.error(error))
     }
@@ -180,7 +173,7 @@ fn configured(config: &FolderConfig) -> Result<Option<String>> {
 }
 
 /// Jinja as Transformers sets it up. Loop controls and `namespace` are built into minijinja.
-fn environment(date: Option<Date>) -> Environment<'static> {
+fn environment(date: Option<&str>) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
@@ -191,8 +184,8 @@ fn environment(date: Option<Date>) -> Environment<'static> {
     environment.add_function("raise_exception", |message: String| -> std::result::Result<String, minijinja::Error> {
         Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
     });
-    if let Some(date) = date {
-        environment.add_function("strftime_now", move |format: String| date.format(&format));
+    if let Some(date) = date.map(str::to_owned) {
+        environment.add_function(STRFTIME_NOW, move |_: String| date.clone());
     }
     environment
 }

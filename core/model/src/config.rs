@@ -14,6 +14,28 @@ pub enum Architecture {
     Qwen3,
 }
 
+impl Architecture {
+    /// All of them.
+    const ALL: [Self; 3] = [Self::Llama, Self::Qwen2, Self::Qwen3];
+
+    /// The names, as errors list them.
+    pub const NAMES: &str = "llama, qwen2 or qwen3";
+
+    /// Name in configurations, GGUF metadata and specs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Llama => "llama",
+            Self::Qwen2 => "qwen2",
+            Self::Qwen3 => "qwen3",
+        }
+    }
+
+    /// The family of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+}
+
 /// How RoPE frequencies are changed for long contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -97,11 +119,6 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Query heads that share a KV head.
-    pub fn group_size(&self) -> usize {
-        self.n_heads / self.n_kv_heads
-    }
-
     /// Bytes that one token takes in the f32 cache of all layers: `2 L H_kv D 4`.
     pub fn kv_bytes_per_token(&self) -> usize {
         2 * self.n_layers * self.n_kv_heads * self.head_dim * size_of::<f32>()
@@ -142,5 +159,20 @@ impl ModelConfig {
             all.push(("lm_head.weight".to_owned(), vec![self.vocab_size, d]));
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files_and_errors() {
+        for family in Architecture::ALL {
+            assert_eq!(Architecture::from_name(family.name()), Some(family));
+            assert_eq!(serde_json::to_value(family).unwrap(), family.name());
+            assert!(Architecture::NAMES.contains(family.name()));
+        }
+        assert_eq!(Architecture::from_name("Llama"), None);
     }
 }

@@ -41,6 +41,16 @@ pub enum AttentionKernel {
     Explicit,
 }
 
+impl AttentionKernel {
+    /// Name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fused => "fused",
+            Self::Explicit => "explicit",
+        }
+    }
+}
+
 /// A decoder with its weights.
 #[derive(Debug)]
 pub struct Decoder {

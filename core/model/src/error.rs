@@ -17,6 +17,12 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
+    /// A folder stands where a file should.
+    #[error("{}: expected a file, got a folder", path.display())]
+    NotAFile {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A JSON file is not JSON.
     #[error("{} is not valid JSON", path.display())]
     Json {
@@ -134,6 +140,9 @@ pub enum Error {
     Tensor(#[from] candle_core::Error),
 }
 
+/// Where an error of configuration says that a folder has no weights.
+pub(crate) const WEIGHTS: &str = "weights";
+
 impl Error {
     /// What the reader can try, where there is something.
     pub fn hint(&self) -> Option<String> {
@@ -148,13 +157,42 @@ impl Error {
                 Some("the weights belong to a model with more parts than config.json describes".to_owned())
             }
             Self::Damaged { .. } => Some("the file may be cut short: compare its size with the source".to_owned()),
+            Self::NotAFile { .. } => Some("--model takes a folder that holds the model's files themselves".to_owned()),
+            Self::Config { field, .. } if field == WEIGHTS => {
+                Some("put the .safetensors files of the model beside its config.json, or pass a .gguf file".to_owned())
+            }
+            Self::Config { field, .. }
+                if ["rope", "architecture", "model_type"].iter().any(|part| field.contains(part)) =>
+            {
+                Some(
+                    "Llama, Qwen2 and Qwen3 models run, with RoPE default, linear or llama3 (README, A real model)"
+                        .to_owned(),
+                )
+            }
+            Self::Tokenizer { .. } => Some(
+                "weights and tokenizer must come from the same model: tokenizer.json lies beside its weights, where \
+                 AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER) writes it"
+                    .to_owned(),
+            ),
+            Self::ChatTemplate { source, .. }
+                if source.kind() == minijinja::ErrorKind::UnknownFunction
+                    && source.to_string().contains(crate::chat::STRFTIME_NOW) =>
+            {
+                Some(
+                    "the template asks for the day: --template-date '26 Jul 2024' gives it, in the form it asks for"
+                        .to_owned(),
+                )
+            }
             Self::ContextExceeded { .. } => Some("shorten the trace, or lower --max-new".to_owned()),
             _ => None,
         }
     }
 
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
-        move |source| Self::Io { path: path.to_owned(), source }
+        move |source| match source.kind() {
+            std::io::ErrorKind::IsADirectory => Self::NotAFile { path: path.to_owned() },
+            _ => Self::Io { path: path.to_owned(), source },
+        }
     }
 }
 

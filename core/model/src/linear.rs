@@ -28,27 +28,16 @@ impl WeightFormat {
 
 /// `y = x W^T + b`.
 #[derive(Debug, Clone)]
-pub enum Linear {
-    /// Full-precision weights.
-    Dense {
-        /// The weights.
-        weights: DenseWeights,
-        /// `[N]`.
-        bias: Option<Tensor>,
-    },
-    /// `Q8_0` weights.
-    Quantised {
-        /// The weights.
-        weights: PackedWeights,
-        /// `[N]`.
-        bias: Option<Tensor>,
-    },
+pub struct Linear {
+    weights: Weights,
+    /// `[N]`.
+    bias: Option<Tensor>,
 }
 
-/// Full-precision weights where they are used.
+/// Weights where they are used.
 #[derive(Debug, Clone)]
-pub enum DenseWeights {
-    /// Packed for the row-invariant CPU kernel.
+enum Weights {
+    /// Packed for the row-invariant CPU kernel, in either format.
     Packed(PackedWeights),
     /// `[K, N]` on a device.
     Device(Tensor),
@@ -63,50 +52,38 @@ impl Linear {
         let matrix = Tensor::cat(&matrices, 0)?;
         let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?.to_device(device)?) };
         if !device.is_cpu() {
-            let weights = DenseWeights::Device(matrix.t()?.contiguous()?.to_device(device)?);
-            return Ok(Self::Dense { weights, bias });
+            return Ok(Self { weights: Weights::Device(matrix.t()?.contiguous()?.to_device(device)?), bias });
         }
         let (n, k) = matrix.dims2()?;
-        match format {
-            WeightFormat::F32 => {
-                let weights = with_f32(&matrix, |w| PackedWeights::f32(w, n, k))?;
-                Ok(Self::Dense { weights: DenseWeights::Packed(weights), bias })
-            }
+        let weights = match format {
+            WeightFormat::F32 => with_f32(&matrix, |w| PackedWeights::f32(w, n, k))?,
             WeightFormat::Q8_0 => {
                 let to_f16 = |v: f32| half::f16::from_f32(v).to_f32();
-                let weights =
-                    with_f32(&matrix, |w| PackedWeights::q8(w, n, k, to_f16))?.map_err(|e| Error::Request {
-                        what: "--weights q8_0",
-                        expected: "inner sizes that are multiples of 32".to_owned(),
-                        got: e.n_inputs.to_string(),
-                    })?;
-                Ok(Self::Quantised { weights, bias })
+                with_f32(&matrix, |w| PackedWeights::q8(w, n, k, to_f16))?.map_err(|e| Error::Request {
+                    what: "--weights q8_0",
+                    expected: "inner sizes that are multiples of 32".to_owned(),
+                    got: e.n_inputs.to_string(),
+                })?
             }
-        }
+        };
+        Ok(Self { weights: Weights::Packed(weights), bias })
     }
 
     /// # Shapes
     /// `[T, K] -> [T, N]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        match self {
-            Self::Dense { weights: DenseWeights::Packed(weights), bias } | Self::Quantised { weights, bias } => {
-                packed(x, weights, bias.as_ref())
-            }
-            Self::Dense { weights: DenseWeights::Device(weights), bias } => {
-                let y = x.matmul(weights)?;
-                Ok(match bias {
-                    Some(b) => y.broadcast_add(b)?,
-                    None => y,
-                })
-            }
+        match (&self.weights, &self.bias) {
+            (Weights::Packed(weights), bias) => packed(x, weights, bias.as_ref()),
+            (Weights::Device(weights), None) => Ok(x.matmul(weights)?),
+            (Weights::Device(weights), Some(bias)) => Ok(x.matmul(weights)?.broadcast_add(bias)?),
         }
     }
 
     /// Bytes of the weights.
     pub fn bytes(&self) -> usize {
-        match self {
-            Self::Dense { weights: DenseWeights::Packed(w), .. } | Self::Quantised { weights: w, .. } => w.bytes(),
-            Self::Dense { weights: DenseWeights::Device(w), .. } => w.elem_count() * w.dtype().size_in_bytes(),
+        match &self.weights {
+            Weights::Packed(weights) => weights.bytes(),
+            Weights::Device(weights) => weights.elem_count() * weights.dtype().size_in_bytes(),
         }
     }
 }

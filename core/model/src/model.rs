@@ -7,7 +7,7 @@ use crate::chat::ChatTemplate;
 use crate::decoder::{AttentionKernel, Decoder};
 use crate::error::Result;
 use crate::linear::WeightFormat;
-use crate::load::{ModelRef, Origin, OriginKind, open};
+use crate::load::{ModelRef, Origin, OriginKind, open_with_header};
 use crate::tokenizer::Tokenizer;
 
 /// Everything that a command needs of a model.
@@ -33,13 +33,13 @@ impl Model {
 
     /// Opens a model and loads its weights. Everything cheap is checked first.
     pub fn open(reference: &ModelRef, device: &Device, format: WeightFormat) -> Result<Self> {
-        let (config, weights, origin) = open(reference)?;
-        let (tokenizer, chat) = match origin.kind() {
-            OriginKind::Random(_) => (Tokenizer::builtin_bytes()?, Some(ChatTemplate::builtin()?)),
-            OriginKind::Folder(folder) => {
+        let ((config, weights, origin), gguf) = open_with_header(reference)?;
+        let (tokenizer, chat) = match (gguf, origin.kind()) {
+            (Some(header), _) => (Tokenizer::from_gguf(&header)?, ChatTemplate::from_gguf(&header)?),
+            (None, OriginKind::Folder(folder)) => {
                 (Tokenizer::from_folder(folder.clone())?, ChatTemplate::from_folder(folder.clone())?)
             }
-            OriginKind::Gguf(file) => (Tokenizer::from_gguf(file)?, ChatTemplate::from_gguf(file)?),
+            (None, _) => (Tokenizer::builtin_bytes()?, Some(ChatTemplate::builtin()?)),
         };
         tokenizer.check_fits(config.vocab_size)?;
         let decoder = Decoder::load(config, &*weights, device, format)?;
@@ -59,7 +59,13 @@ impl Model {
         self.tokenizer.eos_id().or_else(|| self.decoder.config().eos_ids.first().copied())
     }
 
-    /// What identifies the computation, for provenance. Equal values mean equal bits.
+    /// What is wrong where logits are not numbers: weights that are none make such.
+    pub fn not_numbers(&self) -> String {
+        format!("expected logits that are numbers of {}, got others: its weights may be damaged", self.origin.id())
+    }
+
+    /// What identifies the computation, for provenance. Equal values mean equal bits, on a CPU whatever the attention kernel;
+    /// kernel and positions are the run's to tell, since it chooses them, some runs several.
     pub fn provenance(&self) -> Result<Value> {
         Ok(json!({
             "id": self.origin.id(),
@@ -70,8 +76,6 @@ impl Model {
             "dtype": "f32",
             "weights": self.format.name(),
             "device": if self.decoder.device().is_cpu() { "cpu" } else { "cuda" },
-            "kernel": "fused",
-            "position_mode": "logical",
         }))
     }
 }

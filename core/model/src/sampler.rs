@@ -21,6 +21,13 @@ pub enum Sampling {
     },
 }
 
+impl Sampling {
+    /// As flags have it: temperature 0 is greedy.
+    pub fn of(temperature: f32, top_p: f32, stream: RandomStream) -> Self {
+        if temperature == 0.0 { Self::Greedy } else { Self::TopP { temperature, top_p, stream } }
+    }
+}
+
 /// Names a sequence of random numbers. Step `t` always gets the same number, whatever was drawn before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RandomStream {

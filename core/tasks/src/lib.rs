@@ -4,7 +4,7 @@
 //! generation, then [`trace::build_trace`], which finds the spans ([`span::find_spans`]) and grades the answer. Traces made
 //! elsewhere come in through [`import::import_traces`].
 //!
-//! This crate runs no model: of `epikv-model` it uses the tokenizer and the chat template only.
+//! This crate runs no model: of `epikv-model` it uses the tokenizer, the chat template and the word for how a generation ended.
 //!
 //! ```
 //! use epikv_model::tokenizer::Tokenizer;

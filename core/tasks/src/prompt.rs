@@ -101,6 +101,17 @@ impl Prompt {
         Ok(Self::assemble(text, ids))
     }
 
+    /// What to say where a model cannot go on from the prompt of a problem; `None` where it can.
+    pub fn refusal(&self, problem: &str, max_positions: usize) -> Option<String> {
+        let n = self.ids.len();
+        (n == 0 || n >= max_positions).then(|| {
+            format!(
+                "{problem}: expected a prompt of 1 to {} tokens, the model's context, got {n}",
+                max_positions.saturating_sub(1)
+            )
+        })
+    }
+
     fn assemble(text: String, ids: Vec<u32>) -> Self {
         Self { opens_think: text.trim_end().ends_with(THINK_START), text, ids }
     }

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use epikv_grader::{Mode, compare, extract};
+use epikv_model::session::Finish;
 use epikv_model::tokenizer::Tokenizer;
 use epikv_schemas::Trace;
 
@@ -33,6 +34,16 @@ pub enum FinishReason {
 }
 
 impl FinishReason {
+    /// Why a generation of ours ended; `None` where its logits were not numbers.
+    pub fn of(finish: Finish) -> Option<Self> {
+        match finish {
+            Finish::Eos | Finish::Stopped => Some(Self::Eos),
+            Finish::Length => Some(Self::Length),
+            Finish::Context => Some(Self::Context),
+            Finish::NotANumber => None,
+        }
+    }
+
     /// Name in files.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,11 +9,10 @@ use epikv_model::sampler::Sampling;
 use epikv_model::session::{RowSpec, Session};
 use epikv_model::taps::ProbePlan;
 use epikv_tasks::problem::Problem;
-use epikv_tasks::trace::{Generation, Sampling as Sampled, build_trace};
+use epikv_tasks::trace::{FinishReason, Generation, Sampling as Sampled, build_trace};
 
 use super::Recording;
 use crate::error::Result;
-use crate::outcome::finish_reason;
 
 /// Tokens that one pass reads at most.
 const TOKENS_A_PASS: usize = 512;
@@ -98,7 +97,7 @@ impl<'a> Answers<'a> {
                 break row;
             }
         };
-        let Some(finish) = finish_reason(row.finish) else { return Ok(Answered { correct: None, answer: None }) };
+        let Some(finish) = FinishReason::of(row.finish) else { return Ok(Answered { correct: None, answer: None }) };
         let trace = recording.trace;
         let problem = Problem {
             id: trace.problem_id.clone(),

@@ -25,8 +25,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use epikv_model::Model;
+use epikv_model::config::ModelConfig;
 use epikv_model::session::side_by_side;
-use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Record, Trace};
+use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Record, Trace, TraceError};
 use serde_json::{Value, json};
 
 pub use self::cells::ReplayCells;
@@ -84,25 +85,19 @@ impl<'t> Recording<'t> {
     fn of(
         trace: &'t Trace,
         important: Option<BTreeSet<u32>>,
-        max_positions: usize,
-    ) -> std::result::Result<Self, String> {
-        let (n_prompt, boundary) = (trace.n_prompt.max(0) as usize, trace.boundary.max(0) as usize);
-        let tokens: Option<Vec<u32>> = trace.token_ids.iter().map(|&id| u32::try_from(id).ok()).collect();
-        let refuse = |why: String| Err(format!("{}: {why}", trace.trace_id));
-        match tokens {
-            None => refuse("expected token ids, got a negative one".to_owned()),
-            // The last token is fed when the answer is decoded.
-            Some(_) if n_prompt == 0 || boundary < n_prompt + 2 || boundary > trace.token_ids.len() => refuse(format!(
-                "expected a prompt and reasoning before the answer, got {n_prompt} and {boundary} tokens"
-            )),
-            Some(_) if boundary >= max_positions => {
-                refuse(format!("{boundary} tokens before the answer, the model's context is {max_positions}"))
-            }
-            Some(mut tokens) => {
-                tokens.truncate(boundary);
-                Ok(Self { trace, tokens, n_prompt, important })
-            }
+        model: &ModelConfig,
+    ) -> std::result::Result<Self, TraceError> {
+        let checked = trace.checked()?;
+        let (n_prompt, boundary) = (checked.n_prompt, checked.boundary);
+        // The last token is fed when the answer is decoded.
+        if n_prompt == 0 || boundary < n_prompt + 2 {
+            let expected = "a prompt and at least two tokens of reasoning before it";
+            return Err(checked.broken("boundary", expected, format!("{boundary} after a prompt of {n_prompt}")));
         }
+        checked.check_model(boundary + 1, model.vocab_size, model.max_positions)?;
+        let mut tokens = checked.token_ids;
+        tokens.truncate(boundary);
+        Ok(Self { trace, tokens, n_prompt, important })
     }
 
     /// Tokens that are fed before the answer is decoded: all but the last.
@@ -138,12 +133,12 @@ pub fn replay(
     let mut recordings = Vec::new();
     for trace in traces {
         let own = important.get(trace.trace_id.as_str()).cloned();
-        match Recording::of(trace, own, model.decoder.config().max_positions) {
+        match Recording::of(trace, own, model.decoder.config()) {
             Ok(recording) => {
                 set.of_problem(&trace.trace_id, recording.fed())?;
                 recordings.push(recording);
             }
-            Err(why) => out.skipped.push(why),
+            Err(why) => out.skipped.push(why.to_string()),
         }
     }
     check(&recordings, &policies, &budgets, settings)?;

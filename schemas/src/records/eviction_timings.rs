@@ -30,7 +30,7 @@ crate::record::record! {
     batch: i32 => number("rows"),
     /// Threads of the run.
     threads: i32 => number("threads"),
-    /// Attention kernel and instruction set.
+    /// Attention kernel, `explicit` where attention weights were looked at, and instruction set.
     kernel: String => key(),
     /// Processor and operating system, by which times may be compared.
     machine: String => key(),

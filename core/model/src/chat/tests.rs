@@ -42,7 +42,8 @@ fn the_date_is_an_argument() {
     assert_eq!(render(guarded, &options).unwrap(), "26 Jul 2024");
     let error = render("{{ strftime_now('%Y') }}", &options).unwrap_err();
     assert!(text_of(&error).contains("strftime_now"), "{}", text_of(&error));
-    options.date = Some(Date { year: 2026, month: 2, day: 9 });
+    assert!(error.hint().is_some_and(|hint| hint.contains("--template-date")));
+    options.date = Some("09 Feb 2026".to_owned());
     assert_eq!(render(guarded, &options).unwrap(), "09 Feb 2026");
 }
 

@@ -41,10 +41,10 @@ impl ModelFiles {
         }
     }
 
-    /// Whether there is such a file.
+    /// Whether there is something of this name. That it is a file is seen when it is opened.
     pub(crate) fn has(&self, file: &str) -> bool {
         match self {
-            Self::Disk(folder) => folder.join(file).is_file(),
+            Self::Disk(folder) => folder.join(file).exists(),
             Self::Embedded { .. } => self.embedded(file).is_some(),
         }
     }
@@ -55,8 +55,11 @@ impl ModelFiles {
         match self {
             Self::Disk(_) => {
                 let open = File::open(&path).map_err(Error::io(&path))?;
-                let bytes = open.metadata().map_err(Error::io(&path))?.len();
-                Ok((Box::new(open), bytes))
+                let about = open.metadata().map_err(Error::io(&path))?;
+                if about.is_dir() {
+                    return Err(Error::NotAFile { path });
+                }
+                Ok((Box::new(open), about.len()))
             }
             Self::Embedded { .. } => {
                 let content = self.embedded(file).ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound));

@@ -35,10 +35,10 @@ struct Stored {
     interleaved: Option<(usize, usize)>,
 }
 
-/// Reads header and configuration of a file.
-pub(super) fn open(path: &Path) -> Result<(ModelConfig, GgufWeights)> {
-    let header = GgufHeader::read(path)?;
-    let mut config = gguf_config::read(&header)?;
+/// The configuration and the tensors of a file.
+pub(super) fn open(header: &GgufHeader) -> Result<(ModelConfig, GgufWeights)> {
+    let path = header.path();
+    let mut config = gguf_config::read(header)?;
     let llama = config.architecture == Architecture::Llama;
     let mut tensors = BTreeMap::new();
     for (name, tensor) in header.tensors().iter().filter(|(name, _)| *name != ROPE_DIVISORS) {
@@ -115,6 +115,16 @@ fn quantised(path: &Path, tensor: &GgufTensor, interleaved: Option<(usize, usize
     if let Some((heads, head_dim)) = interleaved {
         bytes = halves_from_neighbours(&bytes, heads, head_dim);
     }
+    // Candle reads as many blocks as the shape has, whatever it is given.
+    let needed = tensor.shape.iter().product::<usize>() / tensor.format.block_size() * tensor.format.type_size();
+    if bytes.len() != needed {
+        return Err(Error::Damaged {
+            path: path.to_owned(),
+            what: format!("a tensor of shape {:?}", tensor.shape),
+            expected: format!("{needed} bytes of {:?}", tensor.format),
+            got: format!("{} bytes", bytes.len()),
+        });
+    }
     Ok(ggml_file::qtensor_from_ggml(tensor.format, &bytes, tensor.shape.clone(), &Device::Cpu)?)
 }
 
@@ -135,6 +145,7 @@ fn halves_from_neighbours(bytes: &[u8], heads: usize, head_dim: usize) -> Vec<u8
 mod tests {
     use std::io::Write;
 
+    use candle_core::DType;
     use candle_core::quantized::GgmlDType;
     use candle_core::quantized::gguf_file::Value;
 
@@ -216,6 +227,10 @@ mod tests {
         (file, source)
     }
 
+    fn open(path: &Path) -> Result<(ModelConfig, GgufWeights)> {
+        super::open(&GgufHeader::read(path)?)
+    }
+
     fn values(source: &dyn TensorSource, name: &str) -> Vec<f32> {
         source.load(name).unwrap().flatten_all().unwrap().to_vec1().unwrap()
     }
@@ -255,6 +270,29 @@ mod tests {
         let rows: Vec<u8> = (0..8).flat_map(|row| [row, 10 + row]).collect();
         let moved: Vec<u8> = halves_from_neighbours(&rows, 2, 4).chunks(2).map(|row| row[0]).collect();
         assert_eq!(moved, [0, 2, 1, 3, 4, 6, 5, 7]);
+    }
+
+    /// Blocks of a bias cross the rows that are moved, and candle would read behind the end.
+    #[test]
+    fn a_bias_in_blocks_is_refused() {
+        for format in [GgmlDType::Q4_0, GgmlDType::Q8_0] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let bias = QTensor::quantize(&Tensor::ones(256, DType::F32, &Device::Cpu).unwrap(), format).unwrap();
+            write(file.path(), &metadata(&[]), &[("blk.0.attn_q.bias".to_owned(), bias)]);
+            let text = open(file.path()).unwrap_err().to_string();
+            let expected = "tensor blk.0.attn_q.bias, type: expected F32, F16 or BF16 for a tensor of one dimension";
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn candle_gets_the_bytes_that_it_reads() {
+        let (file, _) = converted("llama", GgmlDType::Q4_0);
+        let header = GgufHeader::read(file.path()).unwrap();
+        let mut tensor = header.tensors()["blk.0.attn_q.weight"].clone();
+        tensor.bytes.end -= 18;
+        let text = quantised(file.path(), &tensor, None).unwrap_err().to_string();
+        assert!(text.contains("expected 36864 bytes of Q4_0, got 36846 bytes"), "{text}");
     }
 
     #[test]

@@ -10,13 +10,10 @@ use crate::error::{Error, Result};
 /// Reads the configuration; the RoPE scaling of Llama 3 is in a tensor and added by the caller.
 pub(super) fn read(header: &GgufHeader) -> Result<ModelConfig> {
     let general = Keys { header, prefix: "" };
-    let (architecture, name) = match general.text("general.architecture")? {
-        Some("llama") => (Architecture::Llama, "llama."),
-        Some("qwen2") => (Architecture::Qwen2, "qwen2."),
-        Some("qwen3") => (Architecture::Qwen3, "qwen3."),
-        _ => return Err(general.error("general.architecture", "llama, qwen2 or qwen3")),
-    };
-    let keys = Keys { header, prefix: name };
+    let architecture = general.text("general.architecture")?.and_then(Architecture::from_name);
+    let architecture = architecture.ok_or_else(|| general.error("general.architecture", Architecture::NAMES))?;
+    let prefix = format!("{}.", architecture.name());
+    let keys = Keys { header, prefix: &prefix };
     refuse_other_kinds(&general, &keys)?;
     let hidden_size = keys.needed_size("embedding_length")?;
     let n_heads = keys.needed_size("attention.head_count")?;
@@ -103,7 +100,7 @@ fn rope_scaling(keys: &Keys<'_>) -> Result<RopeScaling> {
 #[derive(Clone, Copy)]
 struct Keys<'a> {
     header: &'a GgufHeader,
-    prefix: &'static str,
+    prefix: &'a str,
 }
 
 impl<'a> Keys<'a> {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use candle_core::quantized::GgmlDType;
-use candle_core::quantized::gguf_file::{Content, Value, VersionedMagic};
+use candle_core::quantized::gguf_file::Value;
 
 use super::gguf_reader::{Declared, Reader};
 use crate::error::{Error, Result};
@@ -89,12 +89,6 @@ impl GgufHeader {
         &self.metadata
     }
 
-    /// The metadata in candle's form, without the tensors, for readers of tokenizer and template.
-    pub fn into_content(self) -> Content {
-        let magic = VersionedMagic::GgufV3;
-        Content { magic, metadata: self.metadata, tensor_infos: HashMap::new(), tensor_data_offset: 0 }
-    }
-
     pub(super) fn tensors(&self) -> &BTreeMap<String, GgufTensor> {
         &self.tensors
     }
@@ -130,6 +124,11 @@ fn placed(
     let mut all = Vec::with_capacity(declared.len());
     for (name, format, shape, offset) in declared {
         let (row, block) = (shape.last().copied().unwrap_or(0), format.block_size());
+        // A row of a vector is one number, which no part of a block is: rows of q and k are moved.
+        if shape.len() == 1 && block > 1 {
+            let expected = "F32, F16 or BF16 for a tensor of one dimension".to_owned();
+            return Err(damaged(&name, "type", expected, format!("{format:?}")));
+        }
         if row == 0 || shape.contains(&0) || row % block != 0 {
             let expected = format!("rows of a multiple of {block} numbers for {format:?}");
             return Err(damaged(&name, "shape", expected, format!("{shape:?}")));
@@ -216,7 +215,7 @@ pub(super) mod tests {
         assert_eq!(header.metadata()["list"].to_vec().unwrap()[1].to_string().unwrap(), "é");
         let b = &header.tensors()["b"];
         assert_eq!((b.format, b.shape.as_slice(), b.bytes.end - b.bytes.start), (GgmlDType::Q8_0, &[2, 32][..], 68));
-        assert!(header.into_content().metadata["flag"].to_bool().unwrap());
+        assert!(header.metadata()["flag"].to_bool().unwrap());
     }
 
     #[test]
@@ -253,7 +252,9 @@ pub(super) mod tests {
         parse(&two(128)).unwrap();
         assert!(message(&two(96)).contains("tensor b, start: expected byte 224 or later, where a ends, got byte 192"));
         assert!(message(&two(129)).contains("tensor b, offset: expected a multiple of 32"));
-        assert!(message(&header(1, 0, &[&tensor("a", &[33], 8, 0), &[0; 512]])).contains("a multiple of 32 numbers"));
+        assert!(
+            message(&header(1, 0, &[&tensor("a", &[33, 1], 8, 0), &[0; 512]])).contains("a multiple of 32 numbers")
+        );
         assert!(message(&header(1, 0, &[&tensor("a", &[0], 0, 0), &[0; 512]])).contains("tensor a, shape"));
         assert!(message(&header(1, 0, &[&tensor("a", &[], 0, 0), &[0; 512]])).contains("1 to 4 dimensions"));
         let iq = message(&header(1, 0, &[&tensor("a", &[256], 23, 0), &[0; 512]]));

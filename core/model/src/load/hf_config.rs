@@ -15,8 +15,6 @@ use crate::error::Result;
 pub(super) const CONFIG: &str = "config.json";
 pub(super) const GENERATION_CONFIG: &str = "generation_config.json";
 
-const FAMILIES: &str = "llama, qwen2 or qwen3";
-
 /// Reads `config.json` and, where there is one, `generation_config.json` of a model.
 pub(super) fn read(files: &ModelFiles) -> Result<ModelConfig> {
     let path = files.path(CONFIG);
@@ -87,23 +85,18 @@ fn parse(path: &Path, fields: &Fields<'_>) -> Result<ModelConfig> {
 
 /// From `model_type`, or from `architectures` in files without it; both must agree where both are there.
 fn architecture(fields: &Fields<'_>) -> Result<Architecture> {
-    let named = |name: &str| match name {
-        "llama" => Some(Architecture::Llama),
-        "qwen2" => Some(Architecture::Qwen2),
-        "qwen3" => Some(Architecture::Qwen3),
-        _ => None,
-    };
+    let unknown = || fields.error("model_type", Architecture::NAMES);
     let from_type = match fields.text("model_type")? {
-        Some(name) => Some(named(name).ok_or_else(|| fields.error("model_type", FAMILIES))?),
+        Some(name) => Some(Architecture::from_name(name).ok_or_else(unknown)?),
         None => None,
     };
     let classes = fields.texts("architectures")?.unwrap_or_default();
     let Some(class) = classes.first() else {
-        return from_type.ok_or_else(|| fields.error("model_type", FAMILIES));
+        return from_type.ok_or_else(unknown);
     };
     // Heads for classification and the like share the trunk but have no logits over the vocabulary.
     let family = class.strip_suffix("ForCausalLM").or_else(|| class.strip_suffix("Model"));
-    let from_class = family.and_then(|family| named(&family.to_ascii_lowercase()));
+    let from_class = family.and_then(|family| Architecture::from_name(&family.to_ascii_lowercase()));
     match (from_type, from_class) {
         (None, Some(found)) => Ok(found),
         (Some(a), Some(b)) if a == b => Ok(a),

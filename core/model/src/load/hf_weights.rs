@@ -13,7 +13,7 @@ use half::{bf16, f16};
 use super::files::ModelFiles;
 use super::json_fields::{Fields, read_object};
 use super::safetensors_header::{self, Entry, Stored};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, WEIGHTS};
 use crate::source::TensorSource;
 
 const SINGLE: &str = "model.safetensors";
@@ -172,7 +172,7 @@ fn no_weights(files: &ModelFiles) -> Error {
     let pickle = ["pytorch_model.bin", "pytorch_model.bin.index.json"].iter().find(|name| files.has(name));
     Error::Config {
         path: files.place().to_owned(),
-        field: "weights".to_owned(),
+        field: WEIGHTS.to_owned(),
         expected: format!("{SINGLE} or {INDEX}"),
         got: match pickle {
             Some(name) => format!("{name}: a pickle, which is not read since it can run code; save it as safetensors"),
@@ -286,6 +286,9 @@ mod tests {
     fn pickles_are_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         assert!(message(folder.path()).ends_with("got neither"));
+        std::fs::create_dir(folder.path().join(SINGLE)).unwrap();
+        assert!(message(folder.path()).ends_with("model.safetensors: expected a file, got a folder"));
+        std::fs::remove_dir(folder.path().join(SINGLE)).unwrap();
         std::fs::write(folder.path().join("pytorch_model.bin"), "x").unwrap();
         assert!(message(folder.path()).contains("a pickle, which is not read"));
     }

@@ -48,6 +48,12 @@ pub type Weights = Box<dyn TensorSource + Send + Sync>;
 /// Files that are missing, damaged or of an unknown kind; a configuration that the decoder cannot honour; tensors that do
 /// not fit it, all of them in one error.
 pub fn open(model: &ModelRef) -> Result<(ModelConfig, Weights, Origin)> {
+    open_with_header(model).map(|(opened, _)| opened)
+}
+
+/// As [`open`], with the header of a GGUF file, in which tokenizer and chat template are.
+pub(crate) fn open_with_header(model: &ModelRef) -> Result<((ModelConfig, Weights, Origin), Option<GgufHeader>)> {
+    let mut header = None;
     let (config, weights, origin): (ModelConfig, Weights, Origin) = match model {
         ModelRef::Tiny => open_files(embedded::TINY_REASONER)?,
         ModelRef::Random(spec) => {
@@ -56,12 +62,13 @@ pub fn open(model: &ModelRef) -> Result<(ModelConfig, Weights, Origin)> {
         }
         ModelRef::Folder(folder) => open_files(folder.as_path().into())?,
         ModelRef::Gguf(file) => {
-            let (config, weights) = gguf::open(file)?;
+            let header = header.insert(GgufHeader::read(file)?);
+            let (config, weights) = gguf::open(header)?;
             (config, Box::new(weights), Origin::gguf(file))
         }
     };
     source::check(&*weights, &config)?;
-    Ok((config, weights, origin))
+    Ok(((config, weights, origin), header))
 }
 
 fn open_files(files: ModelFiles) -> Result<(ModelConfig, Weights, Origin)> {

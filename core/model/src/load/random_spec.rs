@@ -111,14 +111,7 @@ impl RandomSpec {
     fn set(&mut self, key: &str, value: &str) -> Option<()> {
         let size = || value.parse().ok();
         match key {
-            "arch" => {
-                self.architecture = Some(match value {
-                    "llama" => Architecture::Llama,
-                    "qwen2" => Architecture::Qwen2,
-                    "qwen3" => Architecture::Qwen3,
-                    _ => return None,
-                });
-            }
+            "arch" => self.architecture = Some(Architecture::from_name(value)?),
             "layers" => self.n_layers = Some(size()?),
             "heads" => self.n_heads = Some(size()?),
             "kv_heads" => self.n_kv_heads = Some(size()?),
@@ -148,8 +141,9 @@ impl FromStr for RandomSpec {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             if spec.set(key, value).is_none() || seen.contains(&key) {
                 return Err(unknown(format!(
-                    "`{part}` to be key=value, each key once: arch is llama, qwen2 or qwen3, tied is true or false, \
-                     the others are whole numbers (keys: {KEYS})"
+                    "`{part}` to be key=value, each key once: arch is {}, tied is true or false, the others are whole \
+                     numbers (keys: {KEYS})",
+                    Architecture::NAMES
                 )));
             }
             seen.push(key);
@@ -169,12 +163,7 @@ impl fmt::Display for RandomSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{PREFIX}{}", self.seed)?;
         if let Some(architecture) = self.architecture {
-            let name = match architecture {
-                Architecture::Llama => "llama",
-                Architecture::Qwen2 => "qwen2",
-                Architecture::Qwen3 => "qwen3",
-            };
-            write!(f, ",arch={name}")?;
+            write!(f, ",arch={}", architecture.name())?;
         }
         let sizes = [
             ("layers", self.n_layers),

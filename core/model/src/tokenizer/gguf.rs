@@ -5,9 +5,8 @@
 //! not used.
 
 use std::collections::HashSet;
-use std::path::Path;
 
-use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::gguf_file::Value;
 use tokenizers::decoders::byte_level::ByteLevel as ByteLevelDecoder;
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::normalizers::unicode::NFC;
@@ -24,9 +23,9 @@ const CONTROL: u32 = 3;
 /// `tokenizer.ggml.token_type` of tokens that are matched in text before anything else, and are text.
 const USER_DEFINED: u32 = 4;
 
-pub(super) fn load(path: &Path, content: &Content) -> Result<Tokenizer> {
-    let metadata = Metadata { path, content };
-    let place = path.display().to_string();
+pub(super) fn load(header: &GgufHeader) -> Result<Tokenizer> {
+    let metadata = Metadata { header };
+    let place = header.path().display().to_string();
     let model = metadata.string("tokenizer.ggml.model")?.unwrap_or("nothing");
     if model != "gpt2" {
         let sort = if matches!(model, "llama" | "gemma" | "t5") { " (SentencePiece)" } else { "" };
@@ -74,17 +73,12 @@ pub(super) fn load(path: &Path, content: &Content) -> Result<Tokenizer> {
 }
 
 /// The named special tokens and the chat template, for `ChatTemplate`.
-pub(crate) fn chat(path: &Path, content: &Content) -> Result<(Option<String>, SpecialTokens)> {
-    let metadata = Metadata { path, content };
+pub(crate) fn chat(header: &GgufHeader) -> Result<(Option<String>, SpecialTokens)> {
+    let metadata = Metadata { header };
     let template = metadata.string("tokenizer.chat_template")?.map(str::to_owned);
     let tokens = metadata.strings("tokenizer.ggml.tokens")?;
     let ids = metadata.special_ids(tokens.len())?;
     Ok((template, special_tokens(&ids, &tokens)))
-}
-
-/// Reads the header of a GGUF file.
-pub(crate) fn read(path: &Path) -> Result<Content> {
-    GgufHeader::read(path).map(GgufHeader::into_content)
 }
 
 fn special_tokens(ids: &[(&'static str, u32)], tokens: &[&str]) -> SpecialTokens {
@@ -93,17 +87,16 @@ fn special_tokens(ids: &[(&'static str, u32)], tokens: &[&str]) -> SpecialTokens
 
 /// Typed access to the metadata, with errors that name the file and the key.
 struct Metadata<'a> {
-    path: &'a Path,
-    content: &'a Content,
+    header: &'a GgufHeader,
 }
 
 impl<'a> Metadata<'a> {
     fn unfit(&self, expected: &str, got: String) -> Error {
-        Error::Tokenizer { place: self.path.display().to_string(), expected: expected.to_owned(), got }
+        Error::Tokenizer { place: self.header.path().display().to_string(), expected: expected.to_owned(), got }
     }
 
     fn get(&self, key: &str) -> Option<&'a Value> {
-        self.content.metadata.get(key)
+        self.header.metadata().get(key)
     }
 
     fn string(&self, key: &str) -> Result<Option<&'a str>> {

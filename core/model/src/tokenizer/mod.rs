@@ -18,9 +18,7 @@ mod special;
 mod tests;
 
 use std::collections::HashSet;
-use std::path::Path;
 
-use candle_core::quantized::gguf_file::Content;
 use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer as Library;
 
@@ -29,7 +27,7 @@ pub use offsets::TokenText;
 pub use special::SpecialTokens;
 
 use crate::error::{Error, Result};
-use crate::load::ModelFiles;
+use crate::load::{GgufHeader, ModelFiles};
 
 /// A tokenizer and the special tokens that its model declares.
 #[derive(Debug, Clone)]
@@ -57,13 +55,8 @@ impl Tokenizer {
     ///
     /// # Errors
     /// If the vocabulary is not byte-level BPE or its pre-tokenizer is unknown; both errors name what is known.
-    pub fn from_gguf(path: &Path) -> Result<Self> {
-        gguf::load(path, &gguf::read(path)?)
-    }
-
-    /// As [`Tokenizer::from_gguf`], for a header that is read already.
-    pub fn from_gguf_content(path: &Path, content: &Content) -> Result<Self> {
-        gguf::load(path, content)
+    pub fn from_gguf(header: &GgufHeader) -> Result<Self> {
+        gguf::load(header)
     }
 
     /// One token a byte (id = byte) and [`BUILTIN_VOCAB_SIZE`]` - 256` added ones: padding, begin, end, think tags, roles.

@@ -200,13 +200,14 @@ fn gguf_with(metadata: &[(&str, Value)]) -> (tempfile::TempDir, std::path::PathB
 
 fn gguf_error(metadata: &[(&str, Value)]) -> String {
     let (_folder, path) = gguf_with(metadata);
-    Tokenizer::from_gguf(&path).unwrap_err().to_string()
+    Tokenizer::from_gguf(&GgufHeader::read(&path).unwrap()).unwrap_err().to_string()
 }
 
 #[test]
 fn gguf_metadata_gives_a_tokenizer() {
     let (_folder, path) = gguf_with(&metadata("smollm"));
-    let tokenizer = Tokenizer::from_gguf(&path).unwrap();
+    let header = GgufHeader::read(&path).unwrap();
+    let tokenizer = Tokenizer::from_gguf(&header).unwrap();
     let ids = tokenizer.encode("hello a<think>12", true).unwrap();
     let tokens: Vec<_> = ids.iter().map(|id| tokenizer.token(*id).unwrap()).collect();
     assert_eq!(tokens, ["he", "ll", "o", "Ġa", "<think>", "1", "2"]);
@@ -214,7 +215,7 @@ fn gguf_metadata_gives_a_tokenizer() {
     assert_eq!((tokenizer.bos_id(), tokenizer.eos_id(), tokenizer.pad_id()), (Some(259), Some(260), None));
     assert!(tokenizer.is_special(259) && !tokenizer.is_special(261));
 
-    let template = crate::chat::ChatTemplate::from_gguf(&path).unwrap().unwrap();
+    let template = crate::chat::ChatTemplate::from_gguf(&header).unwrap().unwrap();
     let options = crate::chat::RenderOptions::default();
     let text = template.render(&[crate::chat::Message::user("he")], &options).unwrap();
     assert_eq!(text, "<s>he");
@@ -222,12 +223,14 @@ fn gguf_metadata_gives_a_tokenizer() {
 
 #[test]
 fn gguf_adds_bos_by_rule_or_flag() {
-    let (_folder, path) = gguf_with(&metadata("llama-bpe"));
-    assert_eq!(Tokenizer::from_gguf(&path).unwrap().encode("he", true).unwrap(), [259, 256]);
+    let ids = |metadata: &[(&str, Value)]| {
+        let (_folder, path) = gguf_with(metadata);
+        Tokenizer::from_gguf(&GgufHeader::read(&path).unwrap()).unwrap().encode("he", true).unwrap()
+    };
+    assert_eq!(ids(&metadata("llama-bpe")), [259, 256]);
     let mut off = metadata("llama-bpe");
     off.push(("tokenizer.ggml.add_bos_token", Value::Bool(false)));
-    let (_folder, path) = gguf_with(&off);
-    assert_eq!(Tokenizer::from_gguf(&path).unwrap().encode("he", true).unwrap(), [256]);
+    assert_eq!(ids(&off), [256]);
 }
 
 #[test]
@@ -265,7 +268,7 @@ fn a_truncated_gguf_file_is_an_error() {
     for length in [0, 3, 24, bytes.len() / 2] {
         let cut = folder.path().join("cut.gguf");
         std::fs::write(&cut, &bytes[..length]).unwrap();
-        assert!(Tokenizer::from_gguf(&cut).is_err(), "{length} bytes");
+        assert!(GgufHeader::read(&cut).is_err(), "{length} bytes");
     }
-    assert!(matches!(Tokenizer::from_gguf(&folder.path().join("absent.gguf")), Err(Error::Io { .. })));
+    assert!(matches!(GgufHeader::read(&folder.path().join("absent.gguf")), Err(Error::Io { .. })));
 }

@@ -44,7 +44,7 @@ fn interleaved_heads(name: &str, tensor: Tensor, config: &ModelConfig) -> Tensor
     } else {
         return tensor;
     };
-    let (kv, group, d) = (config.n_kv_heads, config.group_size(), config.head_dim);
+    let (kv, group, d) = (config.n_kv_heads, config.n_heads / config.n_kv_heads, config.head_dim);
     let order = (0..kv).flat_map(|k| (0..group).map(move |g| g * kv + k));
     let parts: Vec<Tensor> = order.map(|h| tensor.narrow(axis, h * d, d).unwrap()).collect();
     Tensor::cat(&parts, axis).unwrap()
