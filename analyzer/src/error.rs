@@ -91,6 +91,14 @@ pub enum Error {
         /// The folder.
         folder: PathBuf,
     },
+    /// A signal that was asked for and that no file has.
+    #[error("signal {signal}: expected one that the files of --recorded hold ({known}), got none of that name")]
+    NotRecordedSignal {
+        /// As asked for.
+        signal: String,
+        /// What is there.
+        known: String,
+    },
     /// A reference table that cannot be understood.
     #[error("{}: line {line}, column {column}: expected {expected}, got {got}", path.display())]
     BadReference {
@@ -153,6 +161,10 @@ impl Error {
             Self::RecordedTwice { .. } => Some("folders of signals recorded in parts hold different traces".to_owned()),
             Self::OtherColumns { .. } => Some("record all parts with the same model and signals".to_owned()),
             Self::NothingRecorded { .. } => Some("`epikv correlate --model` writes signals_*.parquet".to_owned()),
+            Self::NotRecordedSignal { .. } => Some(
+                "`epikv correlate --model M --signals A,B` records signals, those of attention weights with --kernel explicit"
+                    .to_owned(),
+            ),
             Self::OtherLabels { .. } => Some("labels and traces must come from the same traces file".to_owned()),
             Self::BadColumn { .. } | Self::NotRecordedColumn { .. } => {
                 Some("--compare hs_l2@layer=10@smooth=mean64,epikv; `epikv signals` lists the signals".to_owned())

@@ -30,13 +30,14 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     between::check_pools(&plan.settings.pools, &traces)?;
     let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
     let stored = Stored::open(&args.recorded, &traces)?;
+    let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
+    let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
+    stored.check(asked)?;
     let model = model(&stored)?;
     let recorded = labelled(args, &stored, &traces)?;
     drop(traces);
 
     let (samples, settings) = (&recorded.samples, &plan.settings);
-    let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
-    let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
     let bar = progress::bar("columns", stored.n_columns(samples, asked, settings), args.model.quiet);
     let study = || stored.study(samples, asked, settings, &|| bar.inc(1));
     let (found, inputs) = rayon::join(study, || inputs(args, &stored));
@@ -49,7 +50,12 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     let summary = Summary::new(&found, n_layers, settings);
     let none = AtBudget { budget: args.budget.clone(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
     let charts = gallery(&found, &none, &about);
-    let notes = [NOTE.to_owned()];
+    let values =
+        |name: &str| found.iter().flat_map(|d| &d.findings).any(|f| f.signal == name && f.correlation.n_tokens > 0);
+    let silent = names.iter().flatten().filter(|name| !values(name)).map(|name| {
+        format!("{name} has no value in the files: it was not recorded, or is undefined at every token with a label")
+    });
+    let notes: Vec<String> = [NOTE.to_owned()].into_iter().chain(silent).collect();
     let between = Between::new(name, &found, samples, others, levels.as_ref(), settings);
     let [of_difficulty, of_groups] = between.markdown(settings);
     let more = super::sections([epikv_analyzer::notes(&found, settings), of_difficulty, of_groups]);

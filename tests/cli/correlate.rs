@@ -138,6 +138,10 @@ fn signals_from_files_give_what_recording_gives() {
     compared.refused(&["--compare needs two signals"]);
     assert!(place.path("whole").join("difficulty.parquet").exists(), "groups need no model");
 
+    place
+        .epikv(&[CORRELATE, &["--out", "no", "--recorded", "all", "--signals", "hs_l2,h2o_attn"]].concat())
+        .refused(&["signal h2o_attn: expected one that the files of --recorded hold (hs_l2, ", "--kernel explicit"]);
+
     // Other tokens, and a trace in two files.
     let twice = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "a,a"]].concat());
     twice.refused(&["expected it in one file of signals"]);
@@ -146,6 +150,40 @@ fn signals_from_files_give_what_recording_gives() {
     write_table(&place.path("traces.parquet"), &traces, &provenance).unwrap();
     let other = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "all"]].concat());
     other.refused(&["position 3: expected token"]);
+}
+
+#[test]
+fn attention_from_files_has_the_names_and_ages_that_recording_has() {
+    let place = labelled(&|_| String::new());
+    let signals = "h2o_attn,attn_last,h2o_attn@age=16,h2o_attn@age=64,h2o_attn@age=96";
+    let asked = ["--kernel", "explicit", "--signals", signals, "--smooth", "raw,mean"];
+    place.epikv(&[CORRELATE, &["--out", "all", "--no-random-weights"], &asked].concat()).ok();
+    let rows = |out: &str, smooth: &[&str]| {
+        place.epikv(&[CORRELATE, &["--out", out, "--recorded", "all"], smooth].concat()).ok();
+        key_of_rows(&place, out)
+    };
+    let recorded: BTreeMap<_, _> =
+        key_of_rows(&place, "all").into_iter().filter(|(key, _)| key.1 != "embed_l2").collect();
+    let names: std::collections::BTreeSet<&str> = recorded.keys().map(|key| key.1.as_str()).collect();
+    assert!(names.is_superset(&signals.split(',').collect()), "{names:?}");
+    assert_eq!(rows("named", &["--signals", signals, "--smooth", "raw,mean"]), recorded);
+    // Without names every column of the files is there, `attn_entropy` and the like only where they were recorded.
+    let all = rows("unnamed", &["--smooth", "raw,mean"]);
+    assert!(recorded.iter().all(|(key, row)| all.get(key) == Some(row)));
+    assert!(all.keys().all(|key| key.1 != "h2o_attn_age64"), "a column, not a signal");
+    place
+        .epikv(&[CORRELATE, &["--out", "no", "--recorded", "all", "--signals", "h2o_attn@age=17"]].concat())
+        .refused(&["signal h2o_attn@age=17: expected one"]);
+}
+
+/// The rows of a run by problem set, signal, layer, smoothing and scope.
+fn key_of_rows(place: &Place, out: &str) -> BTreeMap<(String, String, Option<i16>, String, String), Correlations> {
+    let (rows, _) = read_table::<Correlations>(&place.path(out).join("correlations.parquet")).unwrap();
+    let key = |row: &Correlations| {
+        let (dataset, signal) = (row.dataset.clone(), row.signal.clone());
+        (dataset, signal, row.layer, row.smoothing.clone(), row.scope.clone())
+    };
+    rows.into_iter().map(|row| (key(&row), row)).collect()
 }
 
 #[test]
