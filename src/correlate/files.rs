@@ -222,54 +222,54 @@ fn from(settings: &Settings) -> &'static str {
     }
 }
 
-/// The page of a run; `more` is what [`epikv_analyzer::notes`] says.
-#[expect(clippy::too_many_arguments, reason = "each is one part of the page")]
-pub(super) fn report(
-    args: &CorrelateArgs,
-    model: &str,
-    recorded: &Recorded,
-    summary: &Summary,
-    settings: &Settings,
-    has_figure: bool,
-    charts: &[Chart],
-    more: &str,
-    notes: &[String],
-) -> String {
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut page = vec![
-        "# Signals against labels".to_owned(),
-        format!(
-            "Model {}, {} layers. {} traces of {} with usable labels, {} without, {} failed. Smoothers over {} tokens, \
-             started at {}.",
-            model,
-            summary.n_layers,
-            recorded.samples.len(),
-            name(&args.traces),
-            recorded.n_unusable,
-            recorded.failures.len(),
-            settings.window,
-            match settings.window_from {
-                WindowFrom::Decode => "the first decoded token",
-                WindowFrom::Prompt => "the prompt's first token",
-            }
-        ),
-    ];
-    if has_figure {
-        page.push("![rho over layers](figure_layers.svg)".to_owned());
+/// The page of a run.
+pub(super) struct Page<'r> {
+    pub(super) model: &'r str,
+    pub(super) recorded: &'r Recorded,
+    pub(super) summary: &'r Summary,
+    pub(super) settings: &'r Settings,
+    pub(super) has_figure: bool,
+    pub(super) charts: &'r [Chart],
+    /// What stands beside the table; an empty one says nothing.
+    pub(super) sections: &'r [String],
+    pub(super) notes: &'r [String],
+}
+
+impl Page<'_> {
+    /// The page of a run over the traces of a file.
+    pub(super) fn markdown(&self, traces: &Path) -> String {
+        let Self { recorded, settings, .. } = self;
+        let name = traces.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let list = |lines: &[String]| lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n");
+        let mut page = vec![
+            "# Signals against labels".to_owned(),
+            format!(
+                "Model {}, {} layers. {} traces of {name} with usable labels, {} without, {} failed. Smoothers over {} \
+                 tokens, started at {}.",
+                self.model,
+                self.summary.n_layers,
+                recorded.samples.len(),
+                recorded.n_unusable,
+                recorded.failures.len(),
+                settings.window,
+                match settings.window_from {
+                    WindowFrom::Decode => "the first decoded token",
+                    WindowFrom::Prompt => "the prompt's first token",
+                }
+            ),
+        ];
+        if self.has_figure {
+            page.push("![rho over layers](figure_layers.svg)".to_owned());
+        }
+        page.push(markdown(self.summary, settings).trim_end().to_owned());
+        page.extend_from_slice(self.sections);
+        page.extend(self.charts.iter().map(|chart| format!("![{}]({}.svg)", chart.title(), chart.name())));
+        page.push(list(self.notes));
+        if !recorded.failures.is_empty() {
+            page.push(format!("Failed:\n\n{}", list(&recorded.failures)));
+        }
+        page.retain(|part| !part.is_empty());
+        page.push("All columns: `correlations.parquet`; each trace: `correlations_by_trace.parquet`.".to_owned());
+        page.join("\n\n") + "\n"
     }
-    page.push(markdown(summary, settings).trim_end().to_owned());
-    page.push(more.to_owned());
-    page.extend(charts.iter().map(|chart| format!("![{}]({}.svg)", chart.title(), chart.name())));
-    if !notes.is_empty() {
-        page.push(notes.iter().map(|note| format!("- {note}")).collect::<Vec<_>>().join("\n"));
-    }
-    if !recorded.failures.is_empty() {
-        page.push(format!(
-            "Failed:\n\n{}",
-            recorded.failures.iter().map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n")
-        ));
-    }
-    page.retain(|part| !part.is_empty());
-    page.push("All columns: `correlations.parquet`; each trace: `correlations_by_trace.parquet`.".to_owned());
-    page.join("\n\n") + "\n"
 }

@@ -10,6 +10,7 @@ use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
 use serde_json::Value;
 
 use super::between::{self, Between};
+use super::labels::NoLabel;
 use super::{Plan, Recorded, files};
 use crate::cli::CorrelateArgs;
 use crate::output::{Done, RunFolder, input};
@@ -58,8 +59,17 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     let notes: Vec<String> = [NOTE.to_owned()].into_iter().chain(silent).collect();
     let between = Between::new(name, &found, samples, others, levels.as_ref(), settings);
     let [of_difficulty, of_groups] = between.markdown(settings);
-    let more = super::sections([epikv_analyzer::notes(&found, settings), of_difficulty, of_groups]);
-    let report = files::report(args, name, &recorded, &summary, settings, plot.is_some(), &charts, &more, &notes);
+    let page = files::Page {
+        model: name,
+        recorded: &recorded,
+        summary: &summary,
+        settings,
+        has_figure: plot.is_some(),
+        charts: &charts,
+        sections: &[epikv_analyzer::notes(&found, settings), of_difficulty, of_groups],
+        notes: &notes,
+    };
+    let report = page.markdown(&args.traces);
 
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
@@ -115,7 +125,11 @@ fn labelled(args: &CorrelateArgs, stored: &Stored, traces: &[Trace]) -> Result<R
     }
     let windows = args.labels.join("label_windows.parquet");
     let windows: Option<&Path> = windows.exists().then_some(&windows);
-    join_labels(&mut samples, &args.labels.join("label_tokens.parquet"), windows)?;
+    let path = args.labels.join("label_tokens.parquet");
+    join_labels(&mut samples, &path, windows)?;
+    if samples.iter().all(|sample| sample.mask.tokens().is_empty()) {
+        return Err(NoLabel { path }.into());
+    }
     let missing = own.len() - samples.len();
     Ok(Recorded {
         problem_ids: samples.iter().map(|sample| sample.problem_id.clone()).collect(),

@@ -142,6 +142,16 @@ fn signals_from_files_give_what_recording_gives() {
         .epikv(&[CORRELATE, &["--out", "no", "--recorded", "all", "--signals", "hs_l2,h2o_attn"]].concat())
         .refused(&["signal h2o_attn: expected one that the files of --recorded hold (hs_l2, ", "--kernel explicit"]);
 
+    // Labels without a label.
+    let path = place.path("labels").join("label_tokens.parquet");
+    let (tokens, provenance) = read_table::<LabelToken>(&path).unwrap();
+    write_table::<LabelToken>(&path, &[], &provenance).unwrap();
+    for more in [&["--recorded", "all"][..], &[]] {
+        let empty = place.epikv(&[CORRELATE, &["--out", "no"], more].concat());
+        empty.refused(&["label_tokens.parquet: expected at least one tested token with a label"]);
+    }
+    write_table(&path, &tokens, &provenance).unwrap();
+
     // Other tokens, and a trace in two files.
     let twice = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "a,a"]].concat());
     twice.refused(&["expected it in one file of signals"]);
