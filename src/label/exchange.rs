@@ -76,6 +76,9 @@ pub(super) fn run_export(labels: &Path, trace_file: &Path, out: &Path, args: &Mo
             writeln!(text, "{}", export(trace, own, windows))?;
         }
     }
+    if text.is_empty() {
+        bail!("{}: expected labels of a trace in {}, got none", labels.display(), trace_file.display());
+    }
     fs::write_atomic(out, text.as_bytes())?;
     writeln!(std::io::stderr(), "{} traces with labels -> {}", text.lines().count(), out.display())?;
     Ok(Done::All)
@@ -89,6 +92,9 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
             .with_context(|| format!("{}: line {number}: expected id, columns and chunks", scores.display()))
     });
     let scored = scored.collect::<Result<Vec<_>>>()?;
+    if scored.is_empty() {
+        bail!("{}: expected lines of sentence scores, got none", scores.display());
+    }
     let (traces, made_by) = read_table::<Trace>(trace_file)?;
     let tokens = by_trace(read_table::<LabelToken>(&labels.join(FILES[1]))?.0, |token| &token.trace_id);
     let usable = read_table::<LabelTrace>(&labels.join(FILES[2]))?.0;
@@ -110,10 +116,22 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
         let id = trace.trace_id.as_str();
         Some((id, Placed { trace, ends: ends.get(id)?, tokens: tokens.get(id)? }))
     });
-    let rows = compare_sentences(&placed.collect(), &scored);
+    let placed: BTreeMap<&str, Placed<'_>> = placed.collect();
+    let rows = compare_sentences(&placed, &scored);
+    let n_other = scored.iter().filter(|scores| !placed.contains_key(scores.id.as_str())).count();
+    let mut err = std::io::stderr();
+    if n_other > 0 {
+        writeln!(err, "{n_other} of {} lines left out: no usable labels of a trace of that id", scored.len())?;
+    }
+    if n_other_text > 0 {
+        writeln!(err, "{n_other_text} traces left out: their tokens do not decode to their text")?;
+    }
+    if rows.is_empty() {
+        writeln!(err, "no score has a coefficient: it takes several sentences with labels and different scores")?;
+    }
     if args.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&rows)?)?;
-        return Ok(Done::All);
+        return Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All });
     }
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.3}"));
     let mut text = String::from(
@@ -124,9 +142,6 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
         writeln!(text, "| {} | {} | {} | {rho} | {partial} |", row.score, row.n_traces, row.n_sentences)?;
     }
     write!(std::io::stdout(), "{text}")?;
-    if n_other_text > 0 {
-        writeln!(std::io::stderr(), "{n_other_text} traces left out: their tokens do not decode to their text")?;
-    }
     Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All })
 }
 
