@@ -170,7 +170,9 @@ impl Error {
                 Some("--compare hs_l2@layer=10@smooth=mean64,epikv; `epikv signals` lists the signals".to_owned())
             }
             Self::BadReference { .. } => {
-                Some("a reference is a CSV table with the columns signal and spearman_rho, a row a signal".to_owned())
+                let columns = "a reference is a CSV table with the columns signal and spearman_rho, a row a signal";
+                let names = "its figure is drawn from rows hs_l2_diff_lN or hs_l2_lN (or hs_l2 with a column layer), _rolling64 or";
+                Some(format!("{columns}; {names} _ema09 behind where they are smoothed"))
             }
             Self::Schemas(error) => error.hint(),
             Self::Signals(error) => error.hint(),
