@@ -12,7 +12,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use epikv_analyzer::compare::{self, Comparison, Side};
 use epikv_analyzer::enrichment::{self, Enrichment};
-use epikv_analyzer::figure::{About, Chart, Plot, gallery};
+use epikv_analyzer::figure::{About, Chart, gallery};
 use epikv_analyzer::groups::Group;
 use epikv_analyzer::predictable::{self, GivenSurprisal};
 use epikv_analyzer::{
@@ -106,7 +106,6 @@ struct Analysis {
     enriched: Vec<Enrichment>,
     predictable: Vec<GivenSurprisal>,
     decided: AtBudget,
-    plot: Option<Plot>,
     charts: Vec<Chart>,
 }
 
@@ -129,7 +128,6 @@ impl Analysis {
             compared: compare::compare(samples, &pairs, settings)?,
             enriched: enrichment::enrichment(samples, &limits, n_layers, settings, &|id| classes[&id]),
             predictable: predictable::given_surprisal(samples, n_layers, settings)?,
-            plot: Plot::new(&found, &about),
             charts: gallery(&found, &decided, &about),
             decided,
             found,
@@ -155,7 +153,6 @@ impl Analysis {
             recorded: &ready.recorded,
             summary: &self.summary,
             settings,
-            has_figure: self.plot.is_some(),
             charts: &self.charts,
             sections: &sections,
             notes: &ready.notes,
@@ -174,7 +171,6 @@ impl Analysis {
                 predictable: &self.predictable,
                 decided: &self.decided,
             }),
-            plot: self.plot.as_ref(),
             charts: &self.charts,
             report,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use epikv_analyzer::figure::{About, Plot, gallery};
+use epikv_analyzer::figure::{About, gallery};
 use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
 use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
 use serde_json::Value;
@@ -47,7 +47,6 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     let n_layers = model["config"]["n_layers"].as_u64().map_or(stored.n_layers(), |n| n as usize);
     let name = model["id"].as_str().unwrap_or("unknown");
     let about = About { model: name, n_layers, settings, reference };
-    let plot = Plot::new(&found, &about);
     let summary = Summary::new(&found, n_layers, settings);
     let none = AtBudget { budget: args.budget.clone(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
     let charts = gallery(&found, &none, &about);
@@ -64,7 +63,6 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
         recorded: &recorded,
         summary: &summary,
         settings,
-        has_figure: plot.is_some(),
         charts: &charts,
         sections: &[epikv_analyzer::notes(&found, settings), of_difficulty, of_groups],
         notes: &notes,
@@ -77,14 +75,7 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     provenance.set("run", files::run(args, &recorded, settings));
     provenance.set("smoothing", files::smoothing(settings));
     provenance.set("inputs", inputs);
-    let results = files::Results {
-        found: &found,
-        between: &between,
-        replayed: None,
-        plot: plot.as_ref(),
-        charts: &charts,
-        report: &report,
-    };
+    let results = files::Results { found: &found, between: &between, replayed: None, charts: &charts, report: &report };
     files::write_results(folder, &provenance, settings, &results)?;
     super::print(args, &recorded, &summary, plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })

@@ -205,9 +205,14 @@ fn the_figure_shows_what_the_rows_say() {
     let svg = String::from_utf8(bytes(&place.path("out").join("figure_layers.svg"))).unwrap();
     let to_y = y_of_rho(&svg);
     let mut compared = 0;
-    for (scope, source) in [("pooled", "model"), ("within", "model"), ("random_weights", "random_weights")] {
+    let lines = [
+        ("pooled", "model", "pooled, with trace bootstrap"),
+        ("within", "model", "within traces"),
+        ("random_weights", "random_weights", "random weights, pooled"),
+    ];
+    for (scope, source, line) in lines {
         // Panels follow each other: the layers of mean64 first, then those of z64.
-        let drawn: Vec<(i16, f64)> = circles(&svg, scope);
+        let drawn: Vec<(i16, f64)> = circles(&svg, line);
         let own = |smoothing: &str| -> BTreeMap<i16, f64> {
             let is = |r: &&Correlations| {
                 r.source == source
@@ -226,21 +231,21 @@ fn the_figure_shows_what_the_rows_say() {
         }
     }
     assert_eq!(compared, 3 * 2 * 4);
-    let published = circles(&svg, "reference");
+    let published = circles(&svg, "published (published.csv)");
     assert_eq!(published.iter().map(|c| c.0).collect::<Vec<_>>(), [10, 21]);
     assert!((published[1].1 - to_y(-0.209)).abs() < 0.02);
     let csv = String::from_utf8(bytes(&place.path("out").join("figure_layers.csv"))).unwrap();
     assert_eq!(csv.lines().count(), 1 + compared + 2);
     let row =
         rows.iter().find(|r| r.signal == "hs_l2" && r.smoothing == "z64" && r.layer == Some(2) && r.scope == "pooled");
-    assert!(csv.contains(&format!(",pooled,2,2,{},", row.unwrap().rho.unwrap())));
+    assert!(csv.contains(&format!(", z64\",\"pooled, with trace bootstrap\",2,2,{},", row.unwrap().rho.unwrap())));
     let png = bytes(&place.path("out").join("figure_layers.png"));
     assert!(png.starts_with(b"\x89PNG") && png.len() > 20_000);
 }
 
 /// Layer and height of the markers of a line, in the order of the drawing.
-fn circles(svg: &str, class: &str) -> Vec<(i16, f64)> {
-    let marker = format!("<circle class=\"{class}\" data-layer=\"");
+fn circles(svg: &str, line: &str) -> Vec<(i16, f64)> {
+    let marker = format!(" data-line=\"{line}\" data-layer=\"");
     let read = |text: &str| {
         let layer = text.split('"').next().unwrap().parse().unwrap();
         (layer, text.split("cy=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
