@@ -10,11 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use epikv_analyzer::compare::{self, Side};
-use epikv_analyzer::figure::{About, Plot, gallery};
+use epikv_analyzer::compare::{self, Comparison, Side};
+use epikv_analyzer::enrichment::{self, Enrichment};
+use epikv_analyzer::figure::{About, Chart, gallery};
+use epikv_analyzer::groups::Group;
+use epikv_analyzer::predictable::{self, GivenSurprisal};
 use epikv_analyzer::{
-    EMBEDDING, RecordOptions, Recording, Reference, Sample, Settings, Summary, TokenClass, WindowFrom, decide,
-    enrichment, n_columns, predictable, record, study,
+    AtBudget, DatasetFindings, EMBEDDING, RecordOptions, Recording, Reference, Sample, Settings, Summary, TokenClass,
+    WindowFrom, decide, n_columns, record, study,
 };
 use epikv_eviction::Budget;
 use epikv_model::decoder::Decoder;
@@ -41,84 +44,137 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     if !args.recorded.is_empty() {
         return stored::run(args, &plan, folder, reference.as_ref());
     }
-    let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
-    label::check_unique(&traces, &args.traces)?;
-    traces.truncate(args.model.limit.unwrap_or(usize::MAX));
-    between::check_pools(&plan.settings.pools, &traces)?;
-    let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
-    let labels = LabelSet::read(&args.labels)?;
-    labels.check_traces(&args.traces)?;
-    setup::threads(args.model.threads)?;
-    let model = setup::model(&args.model)?;
-    label::check_made_by(&made_by, &model, &args.traces)?;
-    label::check_made_by(&labels.made_by, &model, &labels.path)?;
-    plan.check_kernel(model.decoder.config().n_layers)?;
-    plan.check_pairs(model.decoder.config().n_layers)?;
-    let mut notes = plan.notes(&model);
-    let recorded = record_all(args, &plan, &model, &traces, &labels, &mut notes)?;
-    let samples = &recorded.samples;
-    let bar = progress::bar("columns", n_columns(samples, &plan.settings), args.model.quiet);
-    let found = study(samples, &plan.settings, &|| bar.inc(1))?;
-    bar.finish_and_clear();
-    let n_layers = model.decoder.config().n_layers;
-    let about = About { model: model.origin.id(), n_layers, settings: &plan.settings, reference: reference.as_ref() };
-    let plot = Plot::new(&found, &about);
-    let summary = Summary::new(&found, n_layers, &plan.settings);
-    let limits = decisions::limits(samples, plan.budget);
-    let decided = decide(samples, &plan.budget.to_string(), &limits, args.pick, &plan.settings)?;
-    let classes = token_classes(&model, samples)?;
-    let enriched = enrichment::enrichment(samples, &limits, n_layers, &plan.settings, &|id| classes[&id]);
-    let charts = gallery(&found, &decided, &about);
-    let published = reference.as_ref().map(epikv_analyzer::published::markdown).unwrap_or_default();
-    let pairs =
-        if plan.pairs.is_empty() { compare::usual_pairs(samples, plan.settings.window) } else { plan.pairs.clone() };
-    let compared = compare::compare(samples, &pairs, &plan.settings)?;
-    let between = Between::new(model.origin.id(), &found, samples, others, levels.as_ref(), &plan.settings);
-    let [of_difficulty, of_groups] = between.markdown(&plan.settings);
-    let predictable = predictable::given_surprisal(samples, n_layers, &plan.settings)?;
-    let notes_of_study = epikv_analyzer::notes(&found, &plan.settings);
-    let more = sections([
-        notes_of_study,
-        compare::markdown(&compared),
-        predictable::markdown(&predictable, n_layers, &plan.settings),
-        of_difficulty,
-        of_groups,
-        enrichment::markdown(&enriched),
-        decided.markdown(),
-        published,
-    ]);
-    let report = files::report(
-        args,
-        model.origin.id(),
-        &recorded,
-        &summary,
-        &plan.settings,
-        plot.is_some(),
-        &charts,
-        &more,
-        &notes,
-    );
-    let results = files::Results {
-        found: &found,
-        between: &between,
-        replayed: Some(files::Replayed {
-            compared: &compared,
-            enriched: &enriched,
-            predictable: &predictable,
-            decided: &decided,
-        }),
-        plot: plot.as_ref(),
-        charts: &charts,
-        report: &report,
-    };
-    files::write(folder, args, &plan, &model, &recorded, &results)?;
-    print(args, &recorded, &summary, &plan, &notes)?;
+    let ready = Prepared::new(args, &plan)?;
+    let analysis = Analysis::new(args, &plan, &ready, reference.as_ref())?;
+    let Prepared { model, recorded, notes, .. } = &ready;
+    let report = analysis.page(args, &plan, &ready, reference.as_ref());
+    files::write(folder, args, &plan, model, recorded, &analysis.results(&report))?;
+    print(args, recorded, &analysis.summary, &plan, notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
 
-/// The sections of a page that have something to say.
-fn sections<const N: usize>(parts: [String; N]) -> String {
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+/// What is analysed: recorded traces with their labels, and what they are compared with.
+struct Prepared {
+    model: Model,
+    recorded: Recorded,
+    /// Coefficients of other runs.
+    others: Vec<Group>,
+    /// Level of each problem, where a file says it.
+    levels: Option<BTreeMap<String, f64>>,
+    /// What a reader of the results must know.
+    notes: Vec<String>,
+}
+
+impl Prepared {
+    /// Reads and checks the inputs, and records the traces.
+    fn new(args: &CorrelateArgs, plan: &Plan) -> Result<Self> {
+        let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
+        label::check_unique(&traces, &args.traces)?;
+        traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+        between::check_pools(&plan.settings.pools, &traces)?;
+        let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
+        let labels = LabelSet::read(&args.labels)?;
+        labels.check_traces(&args.traces)?;
+        labels.check_any(&traces)?;
+        setup::threads(args.model.threads)?;
+        let model = setup::model(&args.model)?;
+        label::check_made_by(&made_by, &model, &args.traces)?;
+        label::check_made_by(&labels.made_by, &model, &labels.path)?;
+        let n_layers = model.decoder.config().n_layers;
+        plan.check_kernel(n_layers)?;
+        plan.check_pairs(n_layers)?;
+        let mut notes = plan.notes(&model);
+        let recorded = record_all(args, plan, &model, &traces, &labels, &mut notes)?;
+        Ok(Self { model, recorded, others, levels, notes })
+    }
+
+    fn n_layers(&self) -> usize {
+        self.model.decoder.config().n_layers
+    }
+
+    fn about<'a>(&'a self, plan: &'a Plan, reference: Option<&'a Reference>) -> About<'a> {
+        About { model: self.model.origin.id(), n_layers: self.n_layers(), settings: &plan.settings, reference }
+    }
+}
+
+/// Everything that was found.
+struct Analysis {
+    found: Vec<DatasetFindings>,
+    summary: Summary,
+    between: Between,
+    compared: Vec<Comparison>,
+    enriched: Vec<Enrichment>,
+    predictable: Vec<GivenSurprisal>,
+    decided: AtBudget,
+    charts: Vec<Chart>,
+}
+
+impl Analysis {
+    fn new(args: &CorrelateArgs, plan: &Plan, ready: &Prepared, reference: Option<&Reference>) -> Result<Self> {
+        let (samples, settings, n_layers) = (&ready.recorded.samples, &plan.settings, ready.n_layers());
+        let bar = progress::bar("columns", n_columns(samples, settings), args.model.quiet);
+        let found = study(samples, settings, &|| bar.inc(1))?;
+        bar.finish_and_clear();
+        let limits = decisions::limits(samples, plan.budget);
+        let decided = decide(samples, &plan.budget.to_string(), &limits, args.pick, settings)?;
+        let classes = token_classes(&ready.model, samples)?;
+        let usual = || compare::usual_pairs(samples, settings.window);
+        let pairs = if plan.pairs.is_empty() { usual() } else { plan.pairs.clone() };
+        let about = ready.about(plan, reference);
+        let (others, levels) = (ready.others.clone(), ready.levels.as_ref());
+        Ok(Self {
+            summary: Summary::new(&found, n_layers, settings),
+            between: Between::new(about.model, &found, samples, others, levels, settings),
+            compared: compare::compare(samples, &pairs, settings)?,
+            enriched: enrichment::enrichment(samples, &limits, n_layers, settings, &|id| classes[&id]),
+            predictable: predictable::given_surprisal(samples, n_layers, settings)?,
+            charts: gallery(&found, &decided, &about),
+            decided,
+            found,
+        })
+    }
+
+    /// The page of the run.
+    fn page(&self, args: &CorrelateArgs, plan: &Plan, ready: &Prepared, reference: Option<&Reference>) -> String {
+        let settings = &plan.settings;
+        let [of_difficulty, of_groups] = self.between.markdown(settings);
+        let sections = [
+            epikv_analyzer::notes(&self.found, settings),
+            compare::markdown(&self.compared),
+            predictable::markdown(&self.predictable, ready.n_layers(), settings),
+            of_difficulty,
+            of_groups,
+            enrichment::markdown(&self.enriched),
+            self.decided.markdown(),
+            reference.map(epikv_analyzer::published::markdown).unwrap_or_default(),
+        ];
+        let page = files::Page {
+            model: ready.model.origin.id(),
+            recorded: &ready.recorded,
+            summary: &self.summary,
+            settings,
+            charts: &self.charts,
+            sections: &sections,
+            notes: &ready.notes,
+        };
+        page.markdown(&args.traces)
+    }
+
+    /// What goes into files.
+    fn results<'r>(&'r self, report: &'r str) -> files::Results<'r> {
+        files::Results {
+            found: &self.found,
+            between: &self.between,
+            replayed: Some(files::Replayed {
+                compared: &self.compared,
+                enriched: &self.enriched,
+                predictable: &self.predictable,
+                decided: &self.decided,
+            }),
+            charts: &self.charts,
+            report,
+        }
+    }
 }
 
 /// What was typed, checked.
@@ -287,13 +343,6 @@ fn record_all(
     notes: &mut Vec<String>,
 ) -> Result<Recorded> {
     let usable: Vec<&Trace> = traces.iter().filter(|trace| labels.is_usable(&trace.trace_id)).collect();
-    if usable.is_empty() {
-        bail!(
-            "{}: expected usable labels of at least one of the {} traces, got none",
-            labels.path.display(),
-            traces.len()
-        );
-    }
     let rows = plan.rows(model.decoder.config().n_layers);
     let random = if args.no_random_weights { None } else { random_decoder(args, model, notes)? };
     let options = RecordOptions { window_from: plan.settings.window_from, ..RecordOptions::default() };

@@ -200,11 +200,7 @@ fn comparison(
     let [a, b, between] = [0, 1, 2].map(|at| mean_z(at).map(f64::tanh));
     let differences: Vec<f64> = traces.iter().map(|trace| trace.z[0] - trace.z[1]).collect();
     let difference = mean(&differences);
-    let draws = resamples.draws(differences.len(), |counts| {
-        let n: u32 = counts.iter().sum();
-        let sum: f64 = differences.iter().zip(counts).map(|(d, &count)| d * f64::from(count)).sum();
-        (n > 0).then(|| sum / f64::from(n))
-    });
+    let draws = resamples.draws_of_mean(&differences);
     // Clipping before Fisher's z can leave a mean a rounding step outside the range.
     let inside = |rho: Option<f64>| rho.map(|rho| rho.clamp(-1.0, 1.0));
     let tests = inside(a)

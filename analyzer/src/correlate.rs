@@ -228,11 +228,7 @@ fn within(by_trace: &[Result<TraceRho, Undefined>], intervals: &Intervals<'_>) -
         ..Figure::default()
     };
     let z: Vec<f64> = rhos.iter().map(|&rho| clipped_z(rho).0).collect();
-    let draws = intervals.resamples.draws(z.len(), |counts| {
-        let (sum, n) = z.iter().zip(counts).fold((0.0, 0), |(sum, n), (z, &c)| (sum + z * f64::from(c), n + c));
-        (n > 0).then(|| (sum / f64::from(n)).tanh())
-    });
-    figure.with_draws(draws, intervals.confidence)
+    figure.with_draws(intervals.resamples.draws_of_rho(&z), intervals.confidence)
 }
 
 #[cfg(test)]
@@ -240,7 +236,7 @@ mod tests {
     use epikv_signals::{SIGNALS, SignalRow};
 
     use super::*;
-    use crate::join::join;
+    use crate::join::Mask;
     use crate::record::{RecordOptions, record};
     use crate::shared::{decoder, label, trace};
 
@@ -348,7 +344,8 @@ mod tests {
         let labels: Vec<_> = (20..60)
             .map(|pos| label(pos as i32, trace.token_ids[pos], true, values[pos].map(|v| v >= median)))
             .collect();
-        let joined = join(&recording, &labels).expect("its own labels");
+        let mask = Mask::new(&recording, &labels).expect("its own labels");
+        let joined: Vec<Labelled> = recording.columns.iter().map(|column| mask.pair(&column.values)).collect();
         let found: Vec<_> = joined.iter().map(|l| correlate(std::slice::from_ref(l))).collect();
         // A signal that waits for tokens to come leaves the last ones out.
         let whole: Vec<_> = joined.iter().zip(&found).filter(|(l, _)| l.signal().len() == 40).map(|(_, f)| f).collect();

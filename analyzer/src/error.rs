@@ -60,6 +60,14 @@ pub enum Error {
         /// The folder.
         folder: PathBuf,
     },
+    /// A signal that was asked for and that no file has.
+    #[error("signal {signal}: expected one that the files of --recorded hold ({known}), got none of that name")]
+    NotRecordedSignal {
+        /// As asked for.
+        signal: String,
+        /// What is there.
+        known: String,
+    },
     /// A reference table that cannot be understood.
     #[error("{}: line {line}, column {column}: expected {expected}, got {got}", path.display())]
     BadReference {
@@ -122,12 +130,18 @@ impl Error {
             Self::RecordedTwice { .. } => Some("folders of signals recorded in parts hold different traces".to_owned()),
             Self::OtherColumns { .. } => Some("record all parts with the same model and signals".to_owned()),
             Self::NothingRecorded { .. } => Some("`epikv correlate --model` writes signals_*.parquet".to_owned()),
+            Self::NotRecordedSignal { .. } => Some(
+                "`epikv correlate --model M --signals A,B` records signals, those of attention weights with --kernel explicit"
+                    .to_owned(),
+            ),
             Self::OtherLabels { .. } => Some("labels and traces must come from the same traces file".to_owned()),
             Self::BadColumn { .. } | Self::NotRecordedColumn { .. } => {
                 Some("--compare hs_l2@layer=10@smooth=mean64,epikv; `epikv signals` lists the signals".to_owned())
             }
             Self::BadReference { .. } => {
-                Some("a reference is a CSV table with the columns signal and spearman_rho, a row a signal".to_owned())
+                let columns = "a reference is a CSV table with the columns signal and spearman_rho, a row a signal";
+                let names = "its figure is drawn from rows hs_l2_diff_lN or hs_l2_lN (or hs_l2 with a column layer), _rolling64 or";
+                Some(format!("{columns}; {names} _ema09 behind where they are smoothed"))
             }
             Self::Schemas(error) => error.hint(),
             Self::Signals(error) => error.hint(),

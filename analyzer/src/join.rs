@@ -93,18 +93,6 @@ impl Mask {
     }
 }
 
-/// Pairs every column of a recording with the labels of its trace, as [`Mask`] does for one column.
-///
-/// # Shapes
-/// One [`Labelled`] a column, in their order.
-///
-/// # Errors
-/// As [`Mask::new`].
-pub fn join(recording: &Recording, labels: &[LabelToken]) -> Result<Vec<Labelled>> {
-    let mask = Mask::new(recording, labels)?;
-    Ok(recording.columns.iter().map(|column| mask.pair(&column.values)).collect())
-}
-
 /// The position of a label, once it is known to be of this trace.
 fn position(recording: &Recording, label: &LabelToken) -> Result<usize> {
     let other = |expected: String, got: String| Error::OtherLabels {
@@ -149,15 +137,15 @@ mod tests {
             label(3, 13, true, Some(true)), // no value
         ];
         labels.push(LabelToken { trace_id: "other".to_owned(), ..label(99, 1, true, Some(true)) });
-        let joined = join(&recording(), &labels).expect("labels of this trace");
-        assert_eq!(joined.len(), 1);
-        assert_eq!((joined[0].signal(), joined[0].important()), (&[1.0, 4.0][..], &[false, true][..]));
-        assert_eq!(joined[0].n_undefined(), 1);
+        let mask = Mask::new(&recording(), &labels).expect("labels of this trace");
+        let joined = mask.pair(&recording().columns[0].values);
+        assert_eq!((joined.signal(), joined.important()), (&[1.0, 4.0][..], &[false, true][..]));
+        assert_eq!(joined.n_undefined(), 1);
     }
 
     #[test]
     fn labels_of_another_trace_are_an_error() {
-        let message = |label| join(&recording(), &[label]).expect_err("another trace").to_string();
+        let message = |label| Mask::new(&recording(), &[label]).expect_err("another trace").to_string();
         assert_eq!(
             message(label(1, 12, true, Some(true))),
             "trace t: label at position 1: expected token 11, got token 12"

@@ -73,7 +73,7 @@ pub use decision::{Decisions, Limits, MAX_MEASURED, replay, survivors};
 pub use decisions::{AtBudget, decide};
 pub use error::{Error, Result};
 pub use findings::{DatasetFindings, Finding, Source, TraceShape};
-pub use join::{Labelled, Mask, join};
+pub use join::{Labelled, Mask};
 pub use notes::notes;
 pub use pools::Pool;
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};

@@ -4,7 +4,7 @@
 //! If "the late band falls where the continuation is predictable" is all there is to it, the second is 0.
 
 use epikv_signals::Smoother;
-use epikv_stats::moments::mean;
+use epikv_stats::moments::{mean, mean_of_counts};
 use epikv_stats::partial::partial_spearman;
 use epikv_stats::pool::clipped_z;
 use epikv_stats::spearman;
@@ -47,13 +47,9 @@ pub fn given_surprisal(samples: &[Sample], n_layers: usize, settings: &Settings)
         let of = |sample: &&Sample| of_trace(sample, &band, settings).transpose();
         let z = own.iter().filter_map(of).collect::<Result<Vec<_>>>()?;
         let figure = |at: usize| {
-            let mean_of = |counts: &[u32]| {
-                let n: u32 = counts.iter().sum();
-                let sum: f64 = z.iter().zip(counts).map(|(z, &count)| z[at] * f64::from(count)).sum();
-                (n > 0).then(|| (sum / f64::from(n)).tanh())
-            };
-            let rho = mean_of(&vec![1; z.len()]);
-            (rho, rho.and_then(|rho| resamples.draws(z.len(), mean_of).interval(rho, settings.confidence)))
+            let z: Vec<f64> = z.iter().map(|z| z[at]).collect();
+            let rho = mean_of_counts(&z, &vec![1; z.len()]).map(f64::tanh);
+            (rho, rho.and_then(|rho| resamples.draws_of_rho(&z).interval(rho, settings.confidence)))
         };
         let ((rho, interval), (given, given_interval)) = (figure(0), figure(1));
         if rho.is_some() {

@@ -1,8 +1,9 @@
 //! Published coefficients to draw beside our own: a CSV table with the columns `signal` and `spearman_rho`.
 //!
-//! Rows of the step norm are named `hs_l2_diff_lN`, with `_rolling64` (a mean) or `_ema09` behind where it was smoothed; `N`
-//! is a layer of the reference model. Other rows are kept by their names alone. The file comes from elsewhere: a row that cannot be
-//! understood is an error that names its line and column.
+//! Rows of the step norm are named `hs_l2_diff_lN` or, in our words, `hs_l2_lN` or `hs_l2` with `N` in a column `layer`; behind
+//! stands `_rolling64` or `_mean64` for a mean, `_ema09`, or nothing where it was not smoothed. `N` is a layer of the reference
+//! model. Other rows are kept by their names alone. The file comes from elsewhere: a row that cannot be understood is an error
+//! that names its line and column.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +17,9 @@ use crate::error::{Error, Result};
 const MOST_BYTES: u64 = 4 << 20;
 
 const PREFIX: &str = "hs_l2_diff_l";
+
+/// What the rows of the step norm are named.
+const NAMES: &str = "hs_l2_diff_lN or hs_l2_lN, or hs_l2 with a column layer";
 
 /// Published coefficients of the step norm.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +58,7 @@ impl Reference {
             at.ok_or_else(|| wrong(line, column, "a column of that name".to_owned(), &header.join(",")))
         };
         let (signal, rho) = (place("signal")?, place("spearman_rho")?);
+        let layer_column = place("layer").ok();
         let (mut read, mut all) = (BTreeMap::new(), BTreeMap::new());
         for (line, text) in lines {
             let row = fields(text);
@@ -61,32 +66,30 @@ impl Reference {
                 let (expected, got) = (format!("{} fields", header.len()), format!("{} fields", row.len()));
                 return Err(wrong(line, "signal", expected, &got));
             }
-            if let Some(value) = row[rho].parse::<f64>().ok().filter(|value| (-1.0..=1.0).contains(value)) {
-                all.insert(row[signal].clone(), value);
-            }
-            let Some((layer, smoother)) = row[signal].strip_prefix(PREFIX).map(|rest| {
-                let (layer, suffix) = rest.split_once('_').unwrap_or((rest, ""));
-                (layer.parse::<usize>().ok().filter(|&layer| layer < REFERENCE_LAYERS), smoother_of(suffix))
-            }) else {
+            let value = row[rho].parse::<f64>().ok().filter(|value| (-1.0..=1.0).contains(value));
+            let Some((layer, suffix)) = step_norm(&row[signal], layer_column.map(|at| row[at].as_str())) else {
+                all.extend(value.map(|value| (row[signal].clone(), value)));
                 continue;
             };
-            let (Some(layer), Some(smoother)) = (layer, smoother) else {
-                let expected = format!("{PREFIX}N below {REFERENCE_LAYERS}, with _rolling64, _ema09 or nothing behind");
+            let layer = layer.parse::<usize>().ok().filter(|&layer| layer < REFERENCE_LAYERS);
+            let (Some(layer), Some((smoother, suffix))) = (layer, smoother_of(suffix)) else {
+                let expected =
+                    format!("{NAMES}, N below {REFERENCE_LAYERS}, with _rolling64, _mean64, _ema09 or nothing behind");
                 return Err(wrong(line, "signal", expected, &row[signal]));
             };
             // The authors' scripts leave undefined coefficients empty.
             if row[rho].is_empty() {
                 continue;
             }
-            let value = row[rho].parse::<f64>().ok().filter(|value| (-1.0..=1.0).contains(value));
             let value =
                 value.ok_or_else(|| wrong(line, "spearman_rho", "a number in [-1, 1]".to_owned(), &row[rho]))?;
+            all.insert(format!("{PREFIX}{layer}{suffix}"), value);
             if read.insert((smoother, layer), value).is_some() {
                 return Err(wrong(line, "signal", "one row a signal".to_owned(), &row[signal]));
             }
         }
         if read.is_empty() {
-            return Err(wrong(line, "signal", format!("rows named {PREFIX}N"), "none"));
+            return Err(wrong(line, "signal", format!("rows named {NAMES}"), "none"));
         }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Ok(Self { name, rho: read, all })
@@ -114,11 +117,28 @@ pub(crate) fn place_of_layer(layer: usize, n_layers: usize) -> f64 {
     (layer as f64 + 0.5) * n_layers as f64 / REFERENCE_LAYERS as f64 - 0.5
 }
 
-fn smoother_of(suffix: &str) -> Option<Smoother> {
+/// The layer and what stands behind it, in the name of a row of the step norm; `None` for another row.
+fn step_norm<'r>(signal: &'r str, layer: Option<&'r str>) -> Option<(&'r str, &'r str)> {
+    let is_number = |rest: &&str| rest.starts_with(|letter: char| letter.is_ascii_digit());
+    let named = signal.strip_prefix(PREFIX).or_else(|| signal.strip_prefix("hs_l2_l").filter(is_number));
+    if let Some(rest) = named {
+        return Some(rest.split_once('_').unwrap_or((rest, "")));
+    }
+    let layer = layer.filter(|layer| !layer.is_empty())?;
+    let suffix = signal.strip_prefix("hs_l2")?;
+    if suffix.is_empty() {
+        Some((layer, ""))
+    } else {
+        Some((layer, suffix.strip_prefix('_')?)).filter(|(_, suffix)| smoother_of(suffix).is_some())
+    }
+}
+
+/// A smoother, and what stands for it behind a published name.
+fn smoother_of(suffix: &str) -> Option<(Smoother, &'static str)> {
     match suffix {
-        "" => Some(Smoother::Raw),
-        "rolling64" => Some(Smoother::Mean),
-        "ema09" => Some(Smoother::Ema),
+        "" => Some((Smoother::Raw, "")),
+        "rolling64" | "mean64" => Some((Smoother::Mean, "_rolling64")),
+        "ema09" => Some((Smoother::Ema, "_ema09")),
         _ => None,
     }
 }
@@ -176,6 +196,20 @@ mod tests {
     }
 
     #[test]
+    fn our_own_names_are_read_alike() {
+        let names = "signal,spearman_rho\nhs_l2_l10_mean64,0.112\nhs_l2_l02,-0.5\nhs_l2,0.9\n";
+        let column = "layer,signal,spearman_rho\n10,hs_l2_mean64,0.112\n2,hs_l2,-0.5\n,hs_l2,0.9\n3,hs_cos,0.1\n";
+        for text in [names, column] {
+            let reference = parse(text).expect("a table");
+            assert_eq!(reference.layers(Smoother::Mean), [(10, 0.112)]);
+            assert_eq!(reference.layers(Smoother::Raw), [(2, -0.5)]);
+            assert_eq!(reference.rho("hs_l2_diff_l10_rolling64"), Some(0.112), "under the published name");
+            assert_eq!(reference.rho("hs_l2_diff_l2"), Some(-0.5));
+        }
+        assert!(parse("signal,spearman_rho\nhs_l2_l99,0.1\n").is_err());
+    }
+
+    #[test]
     fn layers_stand_at_their_relative_depth() {
         assert!((0..32).all(|layer| (place_of_layer(layer, 32) - layer as f64).abs() < 1e-12));
         assert!((place_of_layer(0, 4) - -0.4375).abs() < 1e-12 && (place_of_layer(31, 4) - 3.4375).abs() < 1e-12);
@@ -199,7 +233,7 @@ mod tests {
         assert!(
             message(&TABLE.replace(",-0.5,", ",")).contains("line 4, column signal: expected 5 fields, got 4 fields")
         );
-        assert!(message("signal,spearman_rho\nkv,0.1\n").contains("expected rows named hs_l2_diff_lN, got none"));
+        assert!(message("signal,spearman_rho\nkv,0.1\n").contains("expected rows named hs_l2_diff_lN or hs_l2_lN"));
         assert!(parse(&"x".repeat(500)).expect_err("no column").to_string().len() < 250);
     }
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use epikv_stats::bootstrap::bootstrap_interval;
+use epikv_stats::moments::mean_of_counts;
 use epikv_stats::resample::resample_counts;
 use epikv_stats::{BinaryRanks, Confidence, PooledPairs, PooledSort};
 
@@ -57,6 +58,16 @@ impl Resamples {
             value
         });
         Draws { jackknife: jackknife.collect(), replicates: counts.chunks_exact(n).map(statistic).collect() }
+    }
+
+    /// The draws of the mean of one value a trace.
+    pub(crate) fn draws_of_mean(&self, values: &[f64]) -> Draws {
+        self.draws(values.len(), |counts| mean_of_counts(values, counts))
+    }
+
+    /// The draws of a coefficient that is pooled in Fisher's z, one a trace.
+    pub(crate) fn draws_of_rho(&self, z: &[f64]) -> Draws {
+        self.draws(z.len(), |counts| mean_of_counts(z, counts).map(f64::tanh))
     }
 
     fn counts(&self, n: usize) -> Arc<Vec<u32>> {

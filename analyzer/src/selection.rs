@@ -174,11 +174,7 @@ fn summaries(values: &Values, settings: &Settings) -> Vec<Selected> {
     let of = |(candidate, by_trace): &(Candidate, Vec<Option<f64>>)| {
         let defined: Vec<f64> = by_trace.iter().flatten().copied().collect();
         let auc = mean(&defined);
-        let draws = resamples.draws(defined.len(), |counts| {
-            let sum: f64 = defined.iter().zip(counts).map(|(auc, &count)| auc * f64::from(count)).sum();
-            let n: u32 = counts.iter().sum();
-            (n > 0).then(|| sum / f64::from(n))
-        });
+        let draws = resamples.draws_of_mean(&defined);
         let interval = auc.and_then(|auc| draws.interval(auc, settings.confidence));
         Selected { candidate: *candidate, n_traces: defined.len(), auc, interval }
     };

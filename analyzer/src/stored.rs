@@ -4,13 +4,13 @@
 //! against the traces; [`Stored::study`] then does what [`crate::study()`] does to recordings, with the same figures. A
 //! column of 10 million tokens is 80 MB while it is at work, and as many columns are at work as there are threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use epikv_schemas::{
-    ColumnFile, LabelToken, LabelWindow, NumberColumn, Record, SignalsAttn, SignalsHs, SignalsKv, SignalsScore,
-    SignalsToken, Trace, read_in_parts,
+    ColumnFile, LabelToken, LabelWindow, NumberColumn, Record, SignalsAge, SignalsAttn, SignalsHs, SignalsKv,
+    SignalsScore, SignalsToken, Trace, read_in_parts,
 };
 use epikv_signals::{Build, SIGNALS, Smoother};
 use rayon::prelude::*;
@@ -22,6 +22,7 @@ use crate::join::{Labelled, Mask};
 use crate::pools::problem_sets;
 use crate::record::Recording;
 use crate::resamples::Resamples;
+use crate::rows::{signal_of_age, signal_of_column};
 use crate::study::{Place, Sample, Settings, adjust, finding, smooth};
 use crate::windows::Windows;
 
@@ -40,16 +41,14 @@ struct Series {
     signal: &'static str,
     /// `None` for a signal of the whole model, and for the mean over layers.
     layer: Option<u16>,
-    /// Whether it is the mean of the signal's layers, which files leave out.
-    is_mean: bool,
+    /// The column that holds it; `None` for the mean of the signal's layers, which files leave out.
+    column: Option<NumberColumn>,
 }
 
-/// The files of one table.
+/// The series of one table, and where the rows of each trace are: file and rows.
 #[derive(Debug)]
 struct Table {
-    files: Vec<ColumnFile>,
-    columns: Vec<NumberColumn>,
-    /// Where the rows of each trace are: file and rows.
+    series: Vec<Series>,
     traces: BTreeMap<String, (usize, Range<usize>)>,
 }
 
@@ -69,8 +68,9 @@ impl Values<'_> {
 }
 
 /// Files of recorded signals.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stored {
+    files: Vec<ColumnFile>,
     tables: Vec<Table>,
 }
 
@@ -82,28 +82,74 @@ impl Stored {
     /// are not those of the trace given.
     pub fn open(folders: &[PathBuf], traces: &[Trace]) -> Result<Self> {
         let known: BTreeMap<&str, &Trace> = traces.iter().map(|trace| (trace.trace_id.as_str(), trace)).collect();
-        let tables = [
-            Table::open::<SignalsHs>(folders, &known)?,
-            Table::open::<SignalsKv>(folders, &known)?,
-            Table::open::<SignalsToken>(folders, &known)?,
-            Table::open::<SignalsAttn>(folders, &known)?,
-            Table::open::<SignalsScore>(folders, &known)?,
-        ];
-        let tables: Vec<Table> = tables.into_iter().flatten().collect();
+        let mut stored = Self::default();
+        stored.add::<SignalsHs>(folders, &known)?;
+        stored.add::<SignalsKv>(folders, &known)?;
+        stored.add::<SignalsToken>(folders, &known)?;
+        stored.add::<SignalsAttn>(folders, &known)?;
+        stored.add::<SignalsAge>(folders, &known)?;
+        stored.add::<SignalsScore>(folders, &known)?;
         match folders.first() {
-            Some(folder) if tables.is_empty() => Err(Error::NothingRecorded { folder: folder.clone() }),
-            _ => Ok(Self { tables }),
+            Some(folder) if stored.tables.is_empty() => Err(Error::NothingRecorded { folder: folder.clone() }),
+            _ => Ok(stored),
         }
+    }
+
+    /// Adds the files of a table; ages are told apart by their rows, and each is a table of its own.
+    fn add<R: Record>(&mut self, folders: &[PathBuf], known: &BTreeMap<&str, &Trace>) -> Result<()> {
+        let name = R::table().file_name();
+        let paths = folders.iter().map(|folder| folder.join(&name)).filter(|path| path.exists());
+        let files = paths.map(|path| Ok(ColumnFile::open::<R>(&path)?)).collect::<Result<Vec<_>>>()?;
+        let Some(first) = files.first() else { return Ok(()) };
+        let has_ages = R::table().column("age").is_some();
+        let mut tables: BTreeMap<Option<&'static str>, Table> = BTreeMap::new();
+        let mut ages: Option<BTreeSet<Option<&'static str>>> = None;
+        for (at, file) in files.iter().enumerate() {
+            let mut own = BTreeSet::new();
+            for Run { trace_id, signal, rows } in runs(file, known, has_ages)? {
+                let new = || Table { series: series_of(first, signal), traces: BTreeMap::new() };
+                let table = tables.entry(signal).or_insert_with(new);
+                if table.traces.insert(trace_id.clone(), (self.files.len() + at, rows)).is_some() {
+                    return Err(Error::RecordedTwice { trace_id, path: file.path().to_owned() });
+                }
+                own.insert(signal);
+            }
+            // A file without any of the traces has no say in which ages there are.
+            let is_alike = own.is_empty() || *ages.get_or_insert_with(|| own.clone()) == own;
+            if file.number_columns() != first.number_columns() || !is_alike {
+                return Err(Error::OtherColumns { path: file.path().to_owned(), first: first.path().to_owned() });
+            }
+        }
+        if !has_ages {
+            // Also where no trace is found, so that the table counts as there.
+            tables.entry(None).or_insert_with(|| Table { series: series_of(first, None), traces: BTreeMap::new() });
+        }
+        self.files.extend(files);
+        self.tables.extend(tables.into_values());
+        Ok(())
     }
 
     /// Every file.
     pub fn files(&self) -> impl Iterator<Item = &ColumnFile> {
-        self.tables.iter().flat_map(|table| &table.files)
+        self.files.iter()
+    }
+
+    /// Refuses signals that were asked for by name and that no table has.
+    ///
+    /// # Errors
+    /// If there is such a signal.
+    pub fn check(&self, asked: Asked<'_>) -> Result<()> {
+        let mut known: Vec<&str> = self.tables.iter().flat_map(|t| &t.series).map(|series| series.signal).collect();
+        known.dedup();
+        match asked.signals.into_iter().flatten().find(|name| !known.contains(name)) {
+            Some(name) => Err(Error::NotRecordedSignal { signal: (*name).to_owned(), known: known.join(", ") }),
+            None => Ok(()),
+        }
     }
 
     /// One more than the highest layer that was recorded.
     pub fn n_layers(&self) -> usize {
-        let layers = self.tables.iter().flat_map(|table| &table.columns).filter_map(|column| column.layer);
+        let layers = self.tables.iter().flat_map(|table| &table.series).filter_map(|series| series.layer);
         layers.max().map_or(0, |layer| usize::from(layer) + 1)
     }
 
@@ -125,7 +171,7 @@ impl Stored {
     /// Correlates the stored columns of the samples, problem sets in order of their names. `done` is called after each column.
     ///
     /// # Errors
-    /// If the window of the smoothers is empty or a file cannot be read.
+    /// If a signal asked for is not there, the window of the smoothers is empty or a file cannot be read.
     pub fn study(
         &self,
         samples: &[Sample],
@@ -134,7 +180,8 @@ impl Stored {
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<DatasetFindings>> {
         let resamples = Resamples::new(settings.seed, settings.replicates);
-        let given = Given { asked, settings, resamples: &resamples, done };
+        self.check(asked)?;
+        let given = Given { stored: self, asked, settings, resamples: &resamples, done };
         let of_dataset = |(dataset, own): (String, Vec<&Sample>)| {
             let series = self.series(asked).into_iter().map(|(table, series)| Planned::Stored(table, series));
             let planned: Vec<Planned<'_>> = series.chain(Baseline::ALL.map(Planned::Baseline)).collect();
@@ -151,16 +198,9 @@ impl Stored {
 
     /// The series of all tables in the order in which a model's signals are recorded.
     fn series(&self, asked: Asked<'_>) -> Vec<(&Table, Series)> {
-        let mut all = Vec::new();
-        for table in &self.tables {
-            for (at, column) in table.columns.iter().enumerate() {
-                all.push((table, Series { signal: column.name, layer: column.layer, is_mean: false }));
-                let is_last = table.columns.get(at + 1).is_none_or(|next| next.name != column.name);
-                if is_last && has_mean(column.name) {
-                    all.push((table, Series { signal: column.name, layer: None, is_mean: true }));
-                }
-            }
-        }
+        let of_table = |table| move |series: &Series| (table, *series);
+        let mut all: Vec<(&Table, Series)> =
+            self.tables.iter().flat_map(|table| table.series.iter().map(of_table(table))).collect();
         all.retain(|(_, series)| asked.signals.is_none_or(|names| names.contains(&series.signal)));
         all.sort_by_key(|(_, series)| place_in_registry(series.signal));
         all
@@ -178,49 +218,45 @@ fn place_in_registry(signal: &str) -> (bool, usize) {
     (SIGNALS.get(at).is_none_or(|row| matches!(row.build, Build::Late(_))), at)
 }
 
-impl Table {
-    /// `None` if no folder has the table.
-    fn open<R: Record>(folders: &[PathBuf], known: &BTreeMap<&str, &Trace>) -> Result<Option<Self>> {
-        let name = R::table().file_name();
-        let paths = folders.iter().map(|folder| folder.join(&name)).filter(|path| path.exists());
-        let files = paths.map(|path| Ok(ColumnFile::open::<R>(&path)?)).collect::<Result<Vec<_>>>()?;
-        let Some(first) = files.first() else { return Ok(None) };
-        let columns = first.number_columns();
-        let mut traces = BTreeMap::new();
-        for (at, file) in files.iter().enumerate() {
-            if file.number_columns() != columns {
-                return Err(Error::OtherColumns { path: file.path().to_owned(), first: first.path().to_owned() });
-            }
-            for (trace_id, rows) in runs(file, known)? {
-                if traces.insert(trace_id.clone(), (at, rows)).is_some() {
-                    return Err(Error::RecordedTwice { trace_id, path: file.path().to_owned() });
-                }
-            }
+/// The series of a file; `aged` names the signal of rows that are told apart by their age.
+fn series_of(file: &ColumnFile, aged: Option<&'static str>) -> Vec<Series> {
+    let columns = file.number_columns();
+    let mut all = Vec::new();
+    for (at, &column) in columns.iter().enumerate() {
+        let signal = aged.unwrap_or_else(|| signal_of_column(column.name));
+        all.push(Series { signal, layer: column.layer, column: Some(column) });
+        let is_last = columns.get(at + 1).is_none_or(|next| next.name != column.name);
+        if is_last && has_mean(signal) {
+            all.push(Series { signal, layer: None, column: None });
         }
-        Ok(Some(Self { files, columns, traces }))
     }
+    all
+}
 
+impl Stored {
     /// The values of a series in the files that hold one of the samples.
-    fn read(&self, series: Series, samples: &[&Sample]) -> Result<Values<'_>> {
+    fn read<'t>(&self, table: &'t Table, series: Series, samples: &[&Sample]) -> Result<Values<'t>> {
         let rows: Vec<&(usize, Range<usize>)> =
-            samples.iter().filter_map(|sample| self.traces.get(&sample.recording.trace_id)).collect();
+            samples.iter().filter_map(|sample| table.traces.get(&sample.recording.trace_id)).collect();
         let of_file = |(at, file): (usize, &ColumnFile)| {
-            if rows.iter().any(|(own, _)| *own == at) { self.values(file, series) } else { Ok(Vec::new()) }
+            if rows.iter().any(|(own, _)| *own == at) { table.values(file, series) } else { Ok(Vec::new()) }
         };
         let files = self.files.iter().enumerate().map(of_file).collect::<Result<_>>()?;
         Ok(Values { files, rows })
     }
+}
 
+impl Table {
     fn values(&self, file: &ColumnFile, series: Series) -> Result<Vec<Option<f32>>> {
-        let Series { signal, layer, is_mean } = series;
-        if !is_mean {
-            return Ok(file.numbers(NumberColumn { name: signal, layer })?);
+        if let Some(column) = series.column {
+            return Ok(file.numbers(column)?);
         }
         // As `LayerMean` does it: f64 sums in the order of the layers.
-        let layers: Vec<&NumberColumn> = self.columns.iter().filter(|column| column.name == signal).collect();
+        let own = self.series.iter().filter(|other| other.signal == series.signal);
+        let layers: Vec<NumberColumn> = own.filter_map(|other| other.column).collect();
         let mut sums: Vec<Option<f64>> = Vec::new();
-        for column in &layers {
-            let values = file.numbers(**column)?;
+        for &column in &layers {
+            let values = file.numbers(column)?;
             sums.resize(values.len(), Some(0.0));
             for (sum, value) in sums.iter_mut().zip(values) {
                 *sum = sum.zip(value).map(|(sum, value)| sum + f64::from(value));
@@ -233,6 +269,7 @@ impl Table {
 
 /// What every column of a study shares.
 struct Given<'s> {
+    stored: &'s Stored,
     asked: Asked<'s>,
     settings: &'s Settings,
     resamples: &'s Resamples,
@@ -250,7 +287,7 @@ impl Planned<'_> {
     fn findings(&self, samples: &[&Sample], given: &Given<'_>) -> Result<Vec<Finding>> {
         match *self {
             Self::Stored(table, series) => {
-                let values = table.read(series, samples)?;
+                let values = given.stored.read(table, series, samples)?;
                 let smoothers = given.settings.smoothers.iter();
                 smoothers.map(|&smoother| correlated(series, smoother, &values, samples, given)).collect()
             }
@@ -291,44 +328,68 @@ fn correlated(
     Ok(given.finding(place, &traces, windows.as_deref()))
 }
 
-/// The rows of each known trace in a file, whose tokens must be those of the trace.
-fn runs(file: &ColumnFile, known: &BTreeMap<&str, &Trace>) -> Result<Vec<(String, Range<usize>)>> {
-    let mut runs: Vec<(String, Range<usize>)> = Vec::new();
-    let mut other = None;
+/// Rows of a trace that follow one another, of one signal where rows are told apart by their age.
+struct Run {
+    trace_id: String,
+    signal: Option<&'static str>,
+    rows: Range<usize>,
+}
+
+/// The rows of each known trace in a file, whose tokens must be those of the trace. Rows with an age name no tokens: they must
+/// be as many.
+fn runs(file: &ColumnFile, known: &BTreeMap<&str, &Trace>, has_ages: bool) -> Result<Vec<Run>> {
+    let mut runs: Vec<(Run, Option<i32>)> = Vec::new();
+    let mut wrong = None;
     let mut trace: Option<&Trace> = None;
-    file.tokens(|trace_id, pos, token_id| {
-        let row = runs.last().map_or(0, |(_, rows)| rows.end);
+    let mut each = |trace_id: &str, age: Option<i32>, pos: i32, token_id: Option<i32>| {
+        let row = runs.last().map_or(0, |(run, _)| run.rows.end);
         match runs.last_mut() {
-            Some((name, rows)) if name == trace_id => rows.end += 1,
+            Some((run, own)) if run.trace_id == trace_id && *own == age => run.rows.end += 1,
             _ => {
                 trace = known.get(trace_id).copied();
-                runs.push((trace_id.to_owned(), row..row + 1));
+                let signal = age.and_then(signal_of_age);
+                runs.push((Run { trace_id: trace_id.to_owned(), signal, rows: row..row + 1 }, age));
             }
         }
-        let Some(trace) = trace else { return };
-        let at = runs.last().map_or(0, |(_, rows)| rows.len() - 1);
-        if (usize::try_from(pos), trace.token_ids.get(at)) != (Ok(at), Some(&token_id)) {
-            other.get_or_insert_with(|| Error::OtherTokens {
-                path: file.path().to_owned(),
-                trace_id: trace_id.to_owned(),
-                pos: at,
-                expected: trace.token_ids.get(at).map_or("no token".to_owned(), |id| format!("token {id}")),
-                got: format!("token {token_id} at position {pos}"),
+        let (Some(trace), Some((run, _))) = (trace, runs.last()) else { return };
+        let at = run.rows.len() - 1;
+        let other = |expected: String, got: String| Error::OtherTokens {
+            path: file.path().to_owned(),
+            trace_id: trace_id.to_owned(),
+            pos: at,
+            expected,
+            got,
+        };
+        if let (Some(age), None) = (age, run.signal) {
+            wrong.get_or_insert_with(|| other("an age in tokens".to_owned(), age.to_string()));
+        }
+        let expected = trace.token_ids.get(at);
+        if usize::try_from(pos) != Ok(at) || expected.is_none() || token_id.is_some_and(|id| expected != Some(&id)) {
+            wrong.get_or_insert_with(|| {
+                let of = |id: Option<i32>| id.map_or("a row".to_owned(), |id| format!("token {id}"));
+                let expected = expected.map_or("no token".to_owned(), |id| of(token_id.and(Some(*id))));
+                other(expected, format!("{} at position {pos}", of(token_id)))
             });
         }
-    })?;
-    if let Some(error) = other {
+    };
+    if has_ages {
+        file.keys(["age", "pos"], |trace_id, age, pos| each(trace_id, Some(age), pos, None))?;
+    } else {
+        file.tokens(|trace_id, pos, token_id| each(trace_id, None, pos, Some(token_id)))?;
+    }
+    if let Some(error) = wrong {
         return Err(error);
     }
-    runs.retain(|(trace_id, _)| known.contains_key(trace_id.as_str()));
-    let is_cut = |(trace_id, rows): &&(String, Range<usize>)| rows.len() != known[trace_id.as_str()].token_ids.len();
+    let mut runs: Vec<Run> = runs.into_iter().map(|(run, _)| run).collect();
+    runs.retain(|run| known.contains_key(run.trace_id.as_str()));
+    let is_cut = |run: &&Run| run.rows.len() != known[run.trace_id.as_str()].token_ids.len();
     match runs.iter().find(is_cut) {
-        Some((trace_id, rows)) => Err(Error::OtherTokens {
+        Some(run) => Err(Error::OtherTokens {
             path: file.path().to_owned(),
-            trace_id: trace_id.clone(),
-            pos: rows.len(),
-            expected: format!("{} tokens", known[trace_id.as_str()].token_ids.len()),
-            got: rows.len().to_string(),
+            trace_id: run.trace_id.clone(),
+            pos: run.rows.len(),
+            expected: format!("{} tokens", known[run.trace_id.as_str()].token_ids.len()),
+            got: run.rows.len().to_string(),
         }),
         None => Ok(runs),
     }

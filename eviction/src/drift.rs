@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::EvictionSignal;
+use epikv_stats::moments::mean;
 use epikv_stats::spearman;
 use serde::Serialize;
 
@@ -77,7 +78,7 @@ impl Drifts {
                 signal,
                 n: sums.n,
                 drift: (sums.size > 0.0).then(|| sums.difference / sums.size),
-                rho: (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64),
+                rho: mean(&all),
             }
         };
         self.0.into_iter().map(one).collect()

@@ -152,6 +152,18 @@ impl TryFrom<Settings> for Config {
                 got: settings.stride.to_string(),
             });
         }
+        let most = i16::MAX.unsigned_abs().into();
+        if settings.by == By::Window && settings.window.div_ceil(settings.stride) > most {
+            return Err(Error::Setting {
+                setting: "--stride",
+                expected: format!(
+                    "at most {most} windows over a token, so at least {} for a window of {}",
+                    settings.window.div_ceil(most),
+                    settings.window
+                ),
+                got: settings.stride.to_string(),
+            });
+        }
         let Settings { intervention, stop, .. } = settings;
         if stop == Stop::AtBox && (intervention.runs_on() || intervention == Intervention::Truncate) {
             return Err(Error::Setting {
@@ -226,5 +238,12 @@ mod tests {
         assert_eq!(error.to_string(), "--batch: expected at least 1, got 0");
         let gap = Config::try_from(Settings { window: 8, ..Settings::default() }).expect_err("a gap");
         assert!(gap.to_string().starts_with("--stride: expected at most the window of 8"));
+        let grid = |window, stride| Config::try_from(Settings { window, stride, ..Settings::default() });
+        let message = grid(65_536, 1).expect_err("more than a file counts").to_string();
+        assert_eq!(
+            message,
+            "--stride: expected at most 32767 windows over a token, so at least 3 for a window of 65536, got 1"
+        );
+        assert!(grid(32_767, 1).is_ok() && grid(32_768, 1).is_err() && grid(usize::MAX, usize::MAX).is_ok());
     }
 }

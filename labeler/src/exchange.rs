@@ -13,6 +13,7 @@ use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Trace};
 use serde_json::{Value, json};
 
 use crate::error::Result;
+use crate::rows::count;
 use crate::token_labels::{TokenLabel, important_share};
 
 /// A trace with its labels as one JSON object.
@@ -67,8 +68,8 @@ pub fn import(trace: &Trace, importance: &[i64]) -> Result<(Vec<LabelToken>, Lab
             0 | 1 => None,
             other => return Err(broken("-1, 0 or 1".to_owned(), format!("{other} at token {pos}")).into()),
         };
-        let n_cover = u16::from(important.is_some());
-        labels.push(TokenLabel { n_cover, n_flip: u16::from(important == Some(true)), important });
+        let n_cover = u32::from(important.is_some());
+        labels.push(TokenLabel { n_cover, n_flip: u32::from(important == Some(true)), important });
     }
     let tokens = labels.iter().enumerate().map(|(pos, label)| LabelToken {
         trace_id: trace.trace_id.clone(),
@@ -82,8 +83,8 @@ pub fn import(trace: &Trace, importance: &[i64]) -> Result<(Vec<LabelToken>, Lab
         .to_owned(),
         tested: label.n_cover > 0,
         important: label.important,
-        n_cover: label.n_cover as i16,
-        n_flip: label.n_flip as i16,
+        n_cover: count(label.n_cover),
+        n_flip: count(label.n_flip),
     });
     let right = trace.correct == Some(true);
     let row = LabelTrace {

@@ -10,8 +10,8 @@
 //! AUC = (share of hiding windows that flip + share of clear windows that do not) / 2
 //! ```
 //!
-//! A value is *missed* if windows hide it and none of them flips. Some misses are no fault of a label: a hidden digit is
-//! guessed right once in ten times, and a value can also be worked out anew from what stands around it.
+//! A value is *missed* if windows hide it and none of them flips. Some misses are no fault of a label: a hidden value of two
+//! digits is guessed right once in a hundred times, and a value can also be worked out anew from what stands around it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -92,17 +92,15 @@ impl Known {
     fn add(&mut self, values: &[Vec<Range<usize>>], windows: &[(Range<usize>, bool)]) {
         let mut hidden: Vec<Option<bool>> = vec![None; values.len()];
         for &(ref window, flipped) in windows {
-            let covers =
-                |mentions: &Vec<Range<usize>>| mentions.iter().all(|m| window.start <= m.start && m.end <= window.end);
             let touches = |m: &Range<usize>| m.start < window.end && window.start < m.end;
-            let mut hides = false;
+            let mut hides_any = false;
             for (mentions, hidden) in values.iter().zip(&mut hidden) {
-                if covers(mentions) {
-                    hides = true;
+                if hides(window, mentions) {
+                    hides_any = true;
                     *hidden = Some(hidden.unwrap_or(false) || flipped);
                 }
             }
-            if hides {
+            if hides_any {
                 self.n_hiding += 1;
                 self.n_hiding_flipped += usize::from(flipped);
             } else if values.iter().flatten().any(touches) {
@@ -125,8 +123,13 @@ impl Known {
     }
 }
 
+/// Whether a window covers every mention of a value.
+pub(crate) fn hides(window: &Range<usize>, mentions: &[Range<usize>]) -> bool {
+    mentions.iter().all(|mention| window.start <= mention.start && mention.end <= window.end)
+}
+
 /// The mentions of each needed value: spans of equal tokens belong together.
-fn values(trace: &Trace) -> Vec<Vec<Range<usize>>> {
+pub(crate) fn values(trace: &Trace) -> Vec<Vec<Range<usize>>> {
     let mut by_tokens: BTreeMap<&[i32], Vec<Range<usize>>> = BTreeMap::new();
     // A trace that contradicts itself has no labels.
     let spans = trace.checked().map(|checked| checked.gold_spans).unwrap_or_default();

@@ -37,6 +37,12 @@ impl Outcome {
         }
     }
 
+    /// The outcome with a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Same, Self::SameValueOtherForm, Self::Changed, Self::NoAnswer, Self::Truncated, Self::Unsure];
+        all.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     /// Compares an answer with a reference; without an answer, `cut` says whether the regeneration was cut off.
     pub fn of(answer: Option<&str>, reference: &str, cut: bool, kind: AnswerKind, mode: Mode) -> Self {
         match answer {

@@ -14,7 +14,7 @@ use crate::label::Regenerations;
 use crate::plan::{Contexts, Plan};
 use crate::rows::{Judged, judge};
 
-/// Draws for each pair that is wanted, before a trace counts as having no more.
+/// Draws for each pair that is wanted, before a trace counts as having no more; pairs that overlap are drawn in vain.
 const DRAWS_A_PAIR: usize = 50;
 
 /// Number of the random stream of pairs, apart from those of fillers, which count tokens.
@@ -60,16 +60,22 @@ pub(crate) fn pairs(
 
 /// Up to `n` different pairs that do not overlap, in order of their windows.
 fn draw<'p>(among: &[&'p Plan], n: usize, stream: RandomStream) -> Vec<(&'p Plan, &'p Plan)> {
+    let is_apart = |a: usize, b: usize| among[a].spans[0].end <= among[b].spans[0].start;
+    let all = (0..among.len()).flat_map(|a| (a + 1..among.len()).map(move |b| (a, b))).filter(|&(a, b)| is_apart(a, b));
     let mut chosen = BTreeSet::new();
-    let index = |step: usize| ((stream.uniform(step) * among.len() as f64) as usize).min(among.len() - 1);
-    for at in 0..if among.len() < 2 { 0 } else { n * DRAWS_A_PAIR } {
-        let (a, b) = (index(2 * at), index(2 * at + 1));
-        let (a, b) = (a.min(b), a.max(b));
-        if a < b && among[a].spans[0].end <= among[b].spans[0].start {
-            chosen.insert((a, b));
-        }
-        if chosen.len() == n {
-            break;
+    if n >= all.clone().count() {
+        chosen.extend(all);
+    } else {
+        let index = |step: usize| ((stream.uniform(step) * among.len() as f64) as usize).min(among.len() - 1);
+        for at in 0..n * DRAWS_A_PAIR {
+            let (a, b) = (index(2 * at), index(2 * at + 1));
+            let (a, b) = (a.min(b), a.max(b));
+            if a < b && is_apart(a, b) {
+                chosen.insert((a, b));
+            }
+            if chosen.len() == n {
+                break;
+            }
         }
     }
     chosen.into_iter().map(|(a, b)| (among[a], among[b])).collect()
@@ -93,6 +99,7 @@ mod tests {
         let pairs: Vec<(usize, usize)> = draw(&among, 99, stream).iter().map(|(a, b)| (a.window, b.window)).collect();
         assert_eq!(pairs.len(), 10, "all that do not overlap: {pairs:?}");
         assert!(pairs.iter().all(|(a, b)| a + 2 <= *b) && pairs.is_sorted());
+        assert_eq!(draw(&among, usize::MAX, stream).len(), 10, "no more than there are");
         assert_eq!(draw(&among, 3, stream).len(), 3);
         assert!(draw(&among[..1], 3, stream).is_empty());
     }

@@ -16,6 +16,7 @@ use epikv_model::cache::{Capacity, Pos, Prefix, Scope};
 use epikv_model::sampler::Sampling;
 use epikv_model::session::{DraftScore, Finish, FinishedRow, Ledger, RowSpec, Session, score_draft, side_by_side};
 use epikv_model::taps::ProbePlan;
+use epikv_model::tokenizer::Tokenizer;
 
 use crate::config::{Config, Protocol, Stop};
 use crate::error::Result;
@@ -92,7 +93,8 @@ pub(crate) fn regenerate(
     done: impl FnMut(usize, Regenerated) -> Result<()> + Send,
 ) -> Result<Ledger> {
     let stop_ids = model.stop_ids();
-    let boxed = |ids: &[u32]| holds_box(model, ids);
+    let watches: Mutex<BTreeMap<usize, BoxWatch>> = Mutex::default();
+    let boxed = |key: usize, ids: &[u32]| locked(&watches).entry(key).or_default().holds_box(&model.tokenizer, ids);
     let later: Mutex<BTreeMap<usize, Later>> = Mutex::default();
     let specs = contexts.map(|context| {
         let (key, Context { mut tokens, prefix, hidden, draft, scored, max_new }) = context?;
@@ -121,6 +123,7 @@ pub(crate) fn regenerate(
         session.run(own, config.batch, |row| -> Result<()> {
             let mut one = Regenerated::of_row(model, &row)?;
             let (key, later) = (row.key, locked(&later).remove(&row.key));
+            locked(&watches).remove(&key);
             if let Some(later) = later {
                 let (score, ledger) = later.score(model, row, config)?;
                 one.score = score;
@@ -159,11 +162,25 @@ impl Later {
     }
 }
 
-/// Whether the text of some tokens holds a complete box, if the last of them can have closed it.
-fn holds_box(model: &Model, ids: &[u32]) -> bool {
-    // A box without braces is closed by what follows it, whatever that is.
-    let text = model.tokenizer.decode(ids).unwrap_or_default();
-    BoxStream::new().push(&text)
+/// Watches the tokens of a row for the end of its first box, reading each once.
+#[derive(Debug, Default)]
+struct BoxWatch {
+    stream: BoxStream,
+    n_read: usize,
+}
+
+impl BoxWatch {
+    /// Whether the text of the tokens holds a complete box; they begin with those of the call before. A box without braces is
+    /// closed by what follows it, whatever that is.
+    fn holds_box(&mut self, tokenizer: &Tokenizer, ids: &[u32]) -> bool {
+        /// A decoder may join tokens by spaces, or strip the first one: they are read behind some that came before.
+        const BEFORE: usize = 4;
+        let from = self.n_read.saturating_sub(BEFORE);
+        let n_known = std::mem::replace(&mut self.n_read, ids.len()) - from;
+        let text = tokenizer.byte_offsets(&ids[from..]).unwrap_or_default();
+        let known = n_known.checked_sub(1).and_then(|last| text.ends.get(last)).copied().unwrap_or(0);
+        self.stream.push(&String::from_utf8_lossy(&text.bytes[known..]))
+    }
 }
 
 /// What only one session at a time may use. A session that failed while it held it left it whole.
@@ -192,5 +209,35 @@ impl Regenerated {
     /// Whether it was stopped before its own end.
     pub(crate) fn is_cut(&self) -> bool {
         !matches!(self.finish, Finish::Eos | Finish::Stopped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_ends_where_reading_everything_anew_says() {
+        let bytes = Tokenizer::builtin_bytes().expect("built in");
+        let tiny = Model::open(&"tiny".parse().expect("a model"), &epikv_model::Device::Cpu, <_>::default());
+        let tiny = tiny.expect("embedded").tokenizer;
+        let texts = [
+            r"so \boxed{} and \boxed{\left\{\frac{1}{2}\right.} and more",
+            r"\boxed 5 and \boxed{6}",
+            r"$\boxed7$ \fbox{\text{a \} b}} }",
+            "e = c + d = 83 + 71 so e 54 . = \\boxed{ 27 } so } }",
+            "\u{e9}\u{20ac}\\boxed{\u{e9}}\u{e9} no \\boxed{never closed",
+            "}}} } $ \\ plain",
+        ];
+        for (tokenizer, text) in [&bytes, &tiny].into_iter().flat_map(|t| texts.map(|text| (t, text))) {
+            let ids = tokenizer.encode(text, false).expect("any text");
+            let anew = |n: &usize| {
+                let text = tokenizer.decode(&ids[..*n]).expect("known ids");
+                BoxStream::new().push(&text)
+            };
+            let slow = (1..=ids.len()).find(anew);
+            let mut watch = BoxWatch::default();
+            assert_eq!((1..=ids.len()).find(|n| watch.holds_box(tokenizer, &ids[..*n])), slow, "{text}");
+        }
     }
 }

@@ -71,8 +71,8 @@ pub(crate) fn finish_trace(job: &Job<'_>, spans: &[(Range<usize>, Option<bool>)]
             region: job.region(pos).to_owned(),
             tested: reasoning.contains(&pos),
             important: label.important,
-            n_cover: label.n_cover as i16,
-            n_flip: label.n_flip as i16,
+            n_cover: count(label.n_cover),
+            n_flip: count(label.n_flip),
         }));
     }
     let Some(control) = &job.control else { return };
@@ -95,6 +95,11 @@ pub(crate) fn finish_trace(job: &Job<'_>, spans: &[(Range<usize>, Option<bool>)]
         control_text: control.text.clone(),
         control_n_new: control.ids.len() as i32,
     });
+}
+
+/// A number of windows over a token; [`Config`] refuses grids that put more over one.
+pub(crate) fn count(windows: u32) -> i16 {
+    i16::try_from(windows).unwrap_or(i16::MAX)
 }
 
 /// The row of a regeneration's time.

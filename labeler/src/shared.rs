@@ -1,6 +1,6 @@
 //! What several tests need.
 
-use epikv_schemas::Trace;
+use epikv_schemas::{LabelTrace, LabelWindow, Trace};
 
 /// A trace of a prompt of one token and no answer.
 pub(crate) fn trace(trace_id: &str, token_ids: &[i32]) -> Trace {
@@ -31,5 +31,49 @@ pub(crate) fn trace(trace_id: &str, token_ids: &[i32]) -> Trace {
         temperature: 0.0,
         top_p: 1.0,
         gold_spans: None,
+    }
+}
+
+/// A window with an outcome and no flip.
+pub(crate) fn window(trace: &str, start: i32, end: i32, outcome: &str) -> LabelWindow {
+    LabelWindow {
+        trace_id: trace.to_owned(),
+        window: start,
+        start,
+        end,
+        filler: "eos".to_owned(),
+        filler_ids_sha: String::new(),
+        answer: None,
+        outcome: outcome.to_owned(),
+        flipped: None,
+        n_new: 0,
+        hit_limit: false,
+        min_margin: None,
+        answer_text: String::new(),
+        logprob_drop: None,
+        readable_after: None,
+    }
+}
+
+/// The row of a usable trace.
+pub(crate) fn labelled(id: &str) -> LabelTrace {
+    LabelTrace {
+        trace_id: id.to_owned(),
+        dataset: "d".to_owned(),
+        problem_id: String::new(),
+        gold: None,
+        original_answer: None,
+        control_answer: None,
+        control_outcome: "same".to_owned(),
+        usable: true,
+        reason_unusable: None,
+        n_windows: 0,
+        n_flipped: 0,
+        n_undefined: 0,
+        n_reason: 6,
+        important_share: None,
+        boundary_kind: String::new(),
+        control_text: String::new(),
+        control_n_new: 0,
     }
 }

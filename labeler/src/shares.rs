@@ -17,7 +17,7 @@ use epikv_stats::moments::mean;
 use epikv_stats::resample::resample_indices;
 use serde::Serialize;
 
-use crate::summary::{FlipOf, MAPPINGS};
+use crate::summary::{FlipOf, MAPPINGS, flip_of};
 use crate::token_labels::token_labels;
 
 /// Bootstrap samples.
@@ -50,7 +50,7 @@ struct OfTrace<'a> {
 impl OfTrace<'_> {
     /// Important tokens, and tokens with a label.
     fn count(&self, flip: FlipOf) -> (usize, usize) {
-        let spans: Vec<_> = self.windows.iter().map(|w| (w.start as usize..w.end as usize, flip(&w.outcome))).collect();
+        let spans: Vec<_> = self.windows.iter().map(|w| (w.start as usize..w.end as usize, flip_of(w, flip))).collect();
         let labels = token_labels(self.n_tokens, &spans);
         let known = labels.iter().filter_map(|label| label.important);
         known.fold((0, 0), |(important, n), label| (important + usize::from(label), n + 1))
@@ -131,26 +131,7 @@ fn interval(values: &[f64], seed: u64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn window(trace: &str, start: i32, end: i32, outcome: &str) -> LabelWindow {
-        LabelWindow {
-            trace_id: trace.to_owned(),
-            window: start,
-            start,
-            end,
-            filler: "eos".to_owned(),
-            filler_ids_sha: String::new(),
-            answer: None,
-            outcome: outcome.to_owned(),
-            flipped: None,
-            n_new: 0,
-            hit_limit: false,
-            min_margin: None,
-            answer_text: String::new(),
-            logprob_drop: None,
-            readable_after: None,
-        }
-    }
+    use crate::shared::{labelled, window};
 
     /// A trace of two prompt tokens, six of reasoning and two of the answer.
     fn tokens(trace: &str) -> impl Iterator<Item = LabelToken> + '_ {
@@ -175,26 +156,7 @@ mod tests {
             window("b", 7, 99, "changed"), // not inside its trace
         ];
         let tokens: Vec<LabelToken> = tokens("a").chain(tokens("b")).collect();
-        let trace = |id: &str| LabelTrace {
-            trace_id: id.to_owned(),
-            dataset: "d".to_owned(),
-            problem_id: String::new(),
-            gold: None,
-            original_answer: None,
-            control_answer: None,
-            control_outcome: "same".to_owned(),
-            usable: true,
-            reason_unusable: None,
-            n_windows: 0,
-            n_flipped: 0,
-            n_undefined: 0,
-            n_reason: 6,
-            important_share: None,
-            boundary_kind: String::new(),
-            control_text: String::new(),
-            control_n_new: 0,
-        };
-        let all = shares(&windows, &tokens, &[trace("a"), trace("b")], 0);
+        let all = shares(&windows, &tokens, &[labelled("a"), labelled("b")], 0);
         let find = |mapping: &str, division: &str| {
             let share = all.iter().find(|s| s.mapping == mapping && s.divided_by == division).expect("a row");
             (share.n_traces, share.share)

@@ -41,15 +41,18 @@ pub(crate) fn spans(by: By, text: &TokenText, from: usize, boundary: usize) -> V
         }
     };
     let mut starts = vec![from];
+    // The token that the next span may begin at: it moves on with the text.
+    let mut token = 0;
     let mut at = 0;
     while at < bytes.len() {
         if ends_here(at) {
             let next = (at + 1..bytes.len()).find(|&i| !bytes[i].is_ascii_whitespace()).unwrap_or(bytes.len());
             // The token that holds the next word, unless that word began inside a token before it.
-            let token = (0..boundary - from).find(|&i| first_byte(text, i).is_some_and(|byte| byte > at));
-            if let Some(start) = token.map(|token| from + token).filter(|start| starts.last().is_none_or(|s| s < start))
-                && next < bytes.len()
-            {
+            while token < boundary - from && first_byte(text, token).is_none_or(|byte| byte <= at) {
+                token += 1;
+            }
+            let start = from + token;
+            if start < boundary && next < bytes.len() && starts.last().is_none_or(|last| *last < start) {
                 starts.push(start);
             }
             at = next;

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use epikv_schemas::Trace;
+use epikv_schemas::{LabelWindow, Trace};
+use epikv_stats::moments::mean;
 use serde::Serialize;
 
+use crate::config::Mapping;
 use crate::known::Known;
 use crate::label::Labels;
 use crate::noise::NoiseFloor;
+use crate::outcome::Outcome;
 use crate::position::Position;
 
 /// Counts and shares of a run.
@@ -21,7 +24,7 @@ pub struct Summary {
     pub n_incorrect: usize,
     /// Traces that could not be labelled.
     pub n_failed: usize,
-    /// Usable traces by the reason that the others are not.
+    /// Traces whose labels mean nothing, by the reason.
     pub unusable: BTreeMap<String, usize>,
     /// Windows of usable traces by outcome.
     pub outcomes: BTreeMap<String, usize>,
@@ -37,32 +40,29 @@ pub struct Summary {
     pub known: Option<Known>,
 }
 
-/// Outcome to flip, by name of the mapping.
-pub(crate) type FlipOf = fn(&str) -> Option<bool>;
+/// Outcome to flip; `None` where it decides nothing.
+pub(crate) type FlipOf = fn(Outcome) -> Option<bool>;
 
 /// Mappings that the summary prints side by side, so that a reader sees how much depends on the choice.
 pub(crate) const MAPPINGS: &[(&str, FlipOf)] = &[
-    ("changed_or_no_answer", |o| match o {
-        "same" | "same_value_other_form" => Some(false),
-        "changed" | "no_answer" => Some(true),
-        _ => None,
+    ("changed_or_no_answer", |outcome| outcome.flipped(Mapping::Control)),
+    ("changed_only", |outcome| match outcome {
+        Outcome::Same | Outcome::SameValueOtherForm => Some(false),
+        Outcome::Changed => Some(true),
+        Outcome::NoAnswer | Outcome::Truncated | Outcome::Unsure => None,
     }),
-    ("changed_only", |o| match o {
-        "same" | "same_value_other_form" => Some(false),
-        "changed" => Some(true),
-        _ => None,
-    }),
-    ("truncated_flips", |o| match o {
-        "same" | "same_value_other_form" => Some(false),
-        "unsure" => None,
-        _ => Some(true),
-    }),
-    ("other_form_flips", |o| match o {
-        "same" => Some(false),
-        "truncated" | "unsure" => None,
-        _ => Some(true),
+    ("truncated_flips", |outcome| outcome.flipped(Mapping::Paper)),
+    ("other_form_flips", |outcome| match outcome {
+        Outcome::Same => Some(false),
+        Outcome::SameValueOtherForm | Outcome::Changed | Outcome::NoAnswer => Some(true),
+        Outcome::Truncated | Outcome::Unsure => None,
     }),
 ];
+
+/// Whether a window flips under a mapping; a word that is no outcome decides nothing.
+pub(crate) fn flip_of(window: &LabelWindow, flip: FlipOf) -> Option<bool> {
+    Outcome::from_name(&window.outcome).and_then(flip)
+}
 
 impl Summary {
     /// Summarises a run over `traces`.
@@ -86,11 +86,11 @@ impl Summary {
                 .filter_map(|windows| {
                     let end = windows.iter().map(|w| w.end as usize).max()?;
                     let spans: Vec<_> =
-                        windows.iter().map(|w| (w.start as usize..w.end as usize, flip(&w.outcome))).collect();
+                        windows.iter().map(|w| (w.start as usize..w.end as usize, flip_of(w, flip))).collect();
                     crate::token_labels::important_share(&crate::token_labels::token_labels(end, &spans))
                 })
                 .collect();
-            (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+            mean(&shares)
         };
         Self {
             n_traces: labels.traces.len(),
@@ -105,5 +105,25 @@ impl Summary {
             known: Known::of(&labels.windows, &labels.traces, traces),
             important_share: MAPPINGS.iter().map(|(name, flip)| (*name, share(*flip))).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_decide_each_outcome_and_nothing_else() {
+        let of = |word: &str| -> Vec<Option<bool>> {
+            MAPPINGS.iter().map(|(_, flip)| Outcome::from_name(word).and_then(flip)).collect()
+        };
+        let (t, f, n) = (Some(true), Some(false), None);
+        assert_eq!(of("same"), [f, f, f, f]);
+        assert_eq!(of("same_value_other_form"), [f, f, f, t]);
+        assert_eq!(of("changed"), [t, t, t, t]);
+        assert_eq!(of("no_answer"), [t, n, t, t]);
+        assert_eq!(of("truncated"), [n, n, t, n]);
+        assert_eq!(of("unsure"), [n, n, n, n]);
+        assert_eq!(of("errored"), [n, n, n, n], "an unknown word is no flip");
     }
 }

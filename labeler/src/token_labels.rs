@@ -6,9 +6,9 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenLabel {
     /// Covering windows whose outcome decides something.
-    pub n_cover: u16,
+    pub n_cover: u32,
     /// Those of them that flipped the answer.
-    pub n_flip: u16,
+    pub n_flip: u32,
     /// Any flip: true; else any undecided window: null; else false. Null where nothing covers the token.
     pub important: Option<bool>,
 }
@@ -22,7 +22,7 @@ pub fn token_labels(n_tokens: usize, windows: &[(Range<usize>, Option<bool>)]) -
             match flipped {
                 Some(flipped) => {
                     labels[pos].n_cover += 1;
-                    labels[pos].n_flip += u16::from(*flipped);
+                    labels[pos].n_flip += u32::from(*flipped);
                 }
                 None => undecided[pos] = true,
             }

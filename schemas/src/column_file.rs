@@ -116,8 +116,16 @@ impl ColumnFile {
     ///
     /// # Errors
     /// If the file has no such columns, holds a null in them or cannot be decoded.
-    pub fn tokens(&self, mut each: impl FnMut(&str, i32, i32)) -> Result<()> {
-        let columns = [("trace_id", Kind::Utf8), ("pos", Kind::I32), ("token_id", Kind::I32)];
+    pub fn tokens(&self, each: impl FnMut(&str, i32, i32)) -> Result<()> {
+        self.keys(["pos", "token_id"], each)
+    }
+
+    /// Calls `each` with the trace and two integers of every row, in file order.
+    ///
+    /// # Errors
+    /// As [`Self::tokens`].
+    pub fn keys(&self, [first, second]: [&str; 2], mut each: impl FnMut(&str, i32, i32)) -> Result<()> {
+        let columns = [("trace_id", Kind::Utf8), (first, Kind::I32), (second, Kind::I32)];
         self.each_batch(columns, |first_row, arrays| {
             for (array, (name, kind)) in arrays.iter().zip(columns) {
                 if let Some(row) = (0..array.len()).find(|row| array.is_null(*row)) {
@@ -125,11 +133,11 @@ impl ColumnFile {
                     return Err(Error::NullValue { path, column, row, expected: kind.name().to_owned() });
                 }
             }
-            let [trace_id, pos, token_id] = &arrays;
-            let (pos, token_id) =
-                (pos.as_primitive::<Int32Type>().values(), token_id.as_primitive::<Int32Type>().values());
-            for (row, (pos, token_id)) in pos.iter().zip(token_id).enumerate() {
-                each(trace_id.as_string::<i32>().value(row), *pos, *token_id);
+            let [trace_id, first, second] = &arrays;
+            let (first, second) =
+                (first.as_primitive::<Int32Type>().values(), second.as_primitive::<Int32Type>().values());
+            for (row, (first, second)) in first.iter().zip(second).enumerate() {
+                each(trace_id.as_string::<i32>().value(row), *first, *second);
             }
             Ok(())
         })

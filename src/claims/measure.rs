@@ -10,6 +10,7 @@ use epikv_schemas::{
     LabelTrace, Provenance, Record, read_table,
 };
 use epikv_stats::mcnemar::mcnemar;
+use epikv_stats::moments::mean;
 use serde::Serialize;
 
 /// A figure in words, and the model that it was measured on.
@@ -67,8 +68,8 @@ pub(super) fn computed(check: &str) -> Option<Computed> {
     })
 }
 
-/// A policy and its budget.
-type Under<'r> = (&'r str, Option<&'r str>);
+/// A problem set, a policy and its budget.
+type Under<'r> = (&'r str, &'r str, Option<&'r str>);
 
 /// Whether each problem and sample came out right.
 type Verdicts<'r> = BTreeMap<(&'r str, i32), bool>;
@@ -118,24 +119,25 @@ impl Run {
         Ok((!lines.is_empty()).then(|| Measured { model: self.model.clone(), lines }))
     }
 
-    /// Two policies on the same problems, at each budget; `full` has none and meets every budget.
+    /// Two policies on the same problems of each set, at each budget; `full` has none and meets every budget.
     fn against(&self, a: &str, b: &str) -> Vec<String> {
         let mut by_policy: BTreeMap<Under<'_>, Verdicts<'_>> = BTreeMap::new();
         for run in &self.runs {
             if let Some(correct) = run.correct {
-                let key = (run.policy.as_str(), run.budget.as_deref());
+                let key = (run.dataset.as_str(), run.policy.as_str(), run.budget.as_deref());
                 by_policy.entry(key).or_default().insert((&run.problem_id, run.sample), correct);
             }
         }
         let mut lines = Vec::new();
-        for ((_, budget), first) in by_policy.iter().filter(|((policy, _), _)| *policy == a) {
-            let Some(second) = by_policy.get(&(b, *budget)).or_else(|| by_policy.get(&(b, None))) else { continue };
+        for ((dataset, _, budget), first) in by_policy.iter().filter(|((_, policy, _), _)| *policy == a) {
+            let of = |budget| by_policy.get(&(*dataset, b, budget));
+            let Some(second) = of(*budget).or_else(|| of(None)) else { continue };
             let pairs: Vec<_> = first.iter().filter_map(|(key, one)| Some((*one, *second.get(key)?))).collect();
             let count = |want: (bool, bool)| pairs.iter().filter(|pair| **pair == want).count() as u64;
             let (both, only_a, only_b) = (count((true, true)), count((true, false)), count((false, true)));
             let p = mcnemar(only_a, only_b).p_exact;
             lines.push(format!(
-                "budget {}: {a} {} and {b} {} of {} right, {only_a} only by {a}, {only_b} only by {b}, McNemar exact p {p:.3}{}",
+                "{dataset}, budget {}: {a} {} and {b} {} of {} right, {only_a} only by {a}, {only_b} only by {b}, McNemar exact p {p:.3}{}",
                 budget.unwrap_or("none"),
                 both + only_a,
                 both + only_b,
@@ -160,96 +162,114 @@ fn table<R: Record>(folder: &Path, model: &mut Option<String>) -> Result<Vec<R>>
 }
 
 fn band_rho(run: &Run) -> Vec<String> {
-    let rows: Vec<_> = run
-        .correlations
-        .iter()
-        .filter(|row| (row.source.as_str(), row.signal.as_str(), row.smoothing.as_str()) == ("model", "hs_l2", "raw"))
-        .collect();
-    let n_layers = rows.iter().filter_map(|row| row.layer).max().map_or(0, |last| last as usize + 1);
-    let mut lines = Vec::new();
-    for scope in ["pooled", "within"] {
-        for band in Band::both(n_layers) {
-            let of_band = rows
-                .iter()
-                .filter(|row| row.scope == scope && row.layer.is_some_and(|l| band.layers.contains(&(l as usize))));
-            let rho: Vec<f64> = of_band.filter_map(|row| row.rho).collect();
-            if let Some(mean) = epikv_stats::moments::mean(&rho) {
-                let positive = rho.iter().filter(|rho| **rho > 0.0).count();
-                lines.push(format!(
-                    "{}, {scope}: mean rho {mean:+.3}, {positive} of {} layers positive",
-                    band.describe(),
-                    rho.len()
-                ));
-            }
+    let mut rho: BTreeMap<(&str, &str), BTreeMap<usize, f64>> = BTreeMap::new();
+    let is_own = |row: &&Correlations| (row.source.as_str(), row.signal.as_str(), row.smoothing.as_str()) == STEP;
+    for row in run.correlations.iter().filter(is_own) {
+        if let Some((layer, value)) = row.layer.and_then(|layer| usize::try_from(layer).ok()).zip(row.rho) {
+            rho.entry((&row.dataset, &row.scope)).or_default().insert(layer, value);
         }
     }
-    lines
+    let layers = run.correlations.iter().filter(is_own).filter_map(|row| row.layer);
+    let n_layers = layers.max().map_or(0, |last| last as usize + 1);
+    let line = |((dataset, scope), of_layers): (&(&str, &str), &BTreeMap<usize, f64>), band: &Band| {
+        let rho: Vec<f64> = of_layers.range(band.layers.clone()).map(|(_, rho)| *rho).collect();
+        let positive = rho.iter().filter(|rho| **rho > 0.0).count();
+        let mean = mean(&rho)?;
+        let (n, band) = (rho.len(), band.describe());
+        Some(format!("{dataset}, raw, {scope}, {band}: mean rho {mean:+.3}, {positive} of {n} layers positive"))
+    };
+    let scopes = rho.iter().filter(|((_, scope), _)| ["pooled", "within"].contains(scope));
+    scopes.flat_map(|of| Band::both(n_layers).into_iter().filter_map(move |band| line(of, &band))).collect()
 }
 
-/// Pooled rho of the model's raw or smoothed columns, by signal and layer.
-fn pooled<'r>(run: &'r Run, smoothing: &str) -> BTreeMap<(&'r str, Option<i16>), f64> {
-    let rows = run.correlations.iter().filter(|row| row.source == "model" && row.scope == "pooled");
-    let own = rows.filter(|row| row.smoothing == smoothing);
-    own.filter_map(|row| Some(((row.signal.as_str(), row.layer), row.rho?))).collect()
+/// Source, signal and smoothing of the step of the residual stream, as it is recorded.
+const STEP: (&str, &str, &str) = ("model", "hs_l2", "raw");
+
+/// Rho by signal and layer.
+type ByColumn<'r> = BTreeMap<(&'r str, Option<i16>), f64>;
+
+/// Pooled rho of the model's raw or smoothed columns, by problem set.
+fn pooled<'r>(run: &'r Run, smoothing: &str) -> BTreeMap<&'r str, ByColumn<'r>> {
+    let mut sets: BTreeMap<&str, ByColumn<'_>> = BTreeMap::new();
+    let own = |row: &&Correlations| row.source == "model" && row.scope == "pooled" && row.smoothing == smoothing;
+    for row in run.correlations.iter().filter(own) {
+        if let Some(rho) = row.rho {
+            sets.entry(&row.dataset).or_default().insert((&row.signal, row.layer), rho);
+        }
+    }
+    sets
+}
+
+/// The lines of each problem set, which say whose they are.
+fn by_set<'r>(sets: BTreeMap<&'r str, ByColumn<'r>>, lines: impl Fn(&ByColumn<'r>) -> Vec<String>) -> Vec<String> {
+    let named = |(set, rho): (&str, ByColumn<'r>)| {
+        lines(&rho).into_iter().map(move |line| format!("{set}: {line}")).collect::<Vec<_>>()
+    };
+    sets.into_iter().flat_map(named).collect()
 }
 
 fn rotation_gap(run: &Run) -> Vec<String> {
-    let raw = pooled(run, "raw");
-    let gap = |signal: &str| {
-        let before = format!("{signal}_prerope");
-        let pairs = raw.iter().filter(|((name, _), _)| *name == signal);
-        let gaps = pairs.filter_map(|((_, layer), rho)| Some((rho - raw.get(&(before.as_str(), *layer))?).abs()));
-        gaps.reduce(f64::max).map(|gap| format!("{signal}: rho before and after rotation differs by {gap:.4} at most"))
-    };
-    ["kv_key_var", "kv_key_norm"].into_iter().filter_map(gap).collect()
+    by_set(pooled(run, "raw"), |raw| {
+        let gap = |signal: &str| {
+            let before = format!("{signal}_prerope");
+            let pairs = raw.iter().filter(|((name, _), _)| *name == signal);
+            let gaps = pairs.filter_map(|((_, layer), rho)| Some((rho - raw.get(&(before.as_str(), *layer))?).abs()));
+            let gap = gaps.reduce(f64::max)?;
+            Some(format!("{signal}: raw rho before and after rotation differs by {gap:.4} at most"))
+        };
+        ["kv_key_var", "kv_key_norm"].into_iter().filter_map(gap).collect()
+    })
 }
 
 fn smoothing_ratio(run: &Run) -> Vec<String> {
-    let (raw, smoothed) = (pooled(run, "raw"), pooled(run, "mean64"));
-    let pairs: Vec<(f64, f64)> =
-        raw.iter().filter_map(|(key, raw)| Some((raw.abs(), smoothed.get(key)?.abs()))).collect();
-    let larger = pairs.iter().filter(|(raw, smoothed)| smoothed > raw).count();
-    let line = format!("mean64 has the larger pooled |rho| in {larger} of {} columns", pairs.len());
-    if pairs.is_empty() { Vec::new() } else { vec![line] }
+    let raw = pooled(run, "raw");
+    let smoothed = pooled(run, "mean64");
+    let line = |(set, smoothed): (&str, ByColumn<'_>)| {
+        let pair = |(key, smoothed): (&_, &f64)| Some((raw.get(set)?.get(key)?.abs(), smoothed.abs()));
+        let pairs: Vec<(f64, f64)> = smoothed.iter().filter_map(pair).collect();
+        let larger = pairs.iter().filter(|(raw, smoothed)| smoothed > raw).count();
+        let n = pairs.len();
+        (n > 0).then(|| format!("{set}: mean64 has the larger pooled |rho| than raw in {larger} of {n} columns"))
+    };
+    smoothed.into_iter().filter_map(line).collect()
 }
 
 fn cosine_against_step(run: &Run) -> Vec<String> {
-    let raw = pooled(run, "raw");
-    let steps = raw.iter().filter(|((signal, layer), _)| *signal == "hs_l2" && layer.is_some());
-    let pairs = steps.filter_map(|((_, layer), step)| Some((step.abs(), raw.get(&("hs_cos", *layer))?.abs())));
-    let pairs: Vec<(f64, f64)> = pairs.collect();
-    let stronger = pairs.iter().filter(|(step, cosine)| cosine > step).count();
-    let line = format!("hs_cos has the larger raw |rho| than hs_l2 at {stronger} of {} layers", pairs.len());
-    if pairs.is_empty() { Vec::new() } else { vec![line] }
+    by_set(pooled(run, "raw"), |raw| {
+        let steps = raw.iter().filter(|((signal, layer), _)| *signal == "hs_l2" && layer.is_some());
+        let pairs = steps.filter_map(|((_, layer), step)| Some((step.abs(), raw.get(&("hs_cos", *layer))?.abs())));
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        let stronger = pairs.iter().filter(|(step, cosine)| cosine > step).count();
+        let line = format!("hs_cos has the larger raw |rho| than hs_l2 at {stronger} of {} layers", pairs.len());
+        if pairs.is_empty() { Vec::new() } else { vec![line] }
+    })
 }
 
 fn attention_rank(run: &Run) -> Vec<String> {
-    let raw = pooled(run, "raw");
-    let against = |signal: &str| {
-        let h2o = raw.get(&(signal, None))?.abs();
-        let steps: Vec<f64> = raw.iter().filter(|((name, _), _)| *name == "hs_l2").map(|(_, rho)| rho.abs()).collect();
-        let weaker = steps.iter().filter(|step| **step < h2o).count();
-        Some(format!(
-            "raw against raw, {weaker} of {} layers of hs_l2 are weaker than {signal} ({h2o:.3})",
-            steps.len()
-        ))
-    };
-    ["h2o_attn", "h2o_attn@age=64"].into_iter().filter_map(against).collect()
+    by_set(pooled(run, "raw"), |raw| {
+        let against = |signal: &str| {
+            let h2o = raw.get(&(signal, None))?.abs();
+            let steps = raw.iter().filter(|((name, _), _)| *name == "hs_l2");
+            let (n, weaker) = (steps.clone().count(), steps.filter(|(_, rho)| rho.abs() < h2o).count());
+            Some(format!("raw against raw, {weaker} of {n} layers of hs_l2 are weaker than {signal} ({h2o:.3})"))
+        };
+        ["h2o_attn", "h2o_attn@age=64"].into_iter().filter_map(against).collect()
+    })
 }
 
 fn position_rho(run: &Run) -> Vec<String> {
     let of_model = run.by_trace.iter().filter(|row| row.source == "model" && row.signal == "hs_l2");
-    let mut by_smoothing: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    let mut columns: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
     for row in of_model {
         if let Some(rho) = row.rho_pos {
-            by_smoothing.entry(&row.smoothing).or_default().push(rho.abs());
+            columns.entry((&row.dataset, &row.smoothing)).or_default().push(rho.abs());
         }
     }
-    let line = |(smoothing, rho): (&str, Vec<f64>)| {
-        epikv_stats::moments::mean(&rho)
-            .map(|mean| format!("hs_l2 {smoothing}: mean |rho with position| over layers and traces {mean:.3}"))
+    let line = |((dataset, smoothing), rho): ((&str, &str), Vec<f64>)| {
+        let mean = mean(&rho)?;
+        Some(format!("{dataset}: hs_l2 {smoothing}: mean |rho with position| over layers and traces {mean:.3}"))
     };
-    by_smoothing.into_iter().filter_map(line).collect()
+    columns.into_iter().filter_map(line).collect()
 }
 
 /// `+0.123 [+0.001, +0.234]`; `-` for an interval that is undefined.
@@ -297,9 +317,15 @@ fn layers_with_difficulty(run: &Run) -> Vec<String> {
 }
 
 fn important_share(run: &Run) -> Vec<String> {
-    let shares: Vec<f64> = run.labels.iter().filter(|t| t.usable).filter_map(|t| t.important_share).collect();
-    let mean = epikv_stats::moments::mean(&shares);
-    mean.map(|mean| format!("mean important share of {} traces {mean:.3}", shares.len())).into_iter().collect()
+    let mut sets: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for trace in run.labels.iter().filter(|trace| trace.usable) {
+        sets.entry(&trace.dataset).or_default().extend(trace.important_share);
+    }
+    let line = |(dataset, shares): (&str, Vec<f64>)| {
+        let mean = mean(&shares)?;
+        Some(format!("{dataset}: mean important share of {} traces {mean:.3}", shares.len()))
+    };
+    sets.into_iter().filter_map(line).collect()
 }
 
 fn time_epikv_h2o(run: &Run) -> Vec<String> {
@@ -312,8 +338,12 @@ fn time_epikv_h2o(run: &Run) -> Vec<String> {
         let (epikv, n) = by_policy.get(&("epikv", budget))?;
         let (h2o, m) = by_policy.get(&("h2o", budget)).filter(|(seconds, _)| *seconds > 0.0)?;
         let budget = budget.unwrap_or("none");
-        (n == m)
-            .then(|| format!("budget {budget}: decoding took {:.2} times as long with h2o as with epikv", h2o / epikv))
+        (n == m).then(|| {
+            format!(
+                "all problems, budget {budget}: decoding took {:.2} times as long with h2o as with epikv",
+                h2o / epikv
+            )
+        })
     };
     let budgets: std::collections::BTreeSet<Option<&str>> = by_policy.keys().map(|(_, budget)| *budget).collect();
     budgets.into_iter().filter_map(ratio).collect()

@@ -30,7 +30,8 @@ pub(crate) struct CorrelateArgs {
     /// and `lag1` are null.
     #[arg(long, requires = "recorded")]
     pub(crate) rho_only: bool,
-    /// Published coefficients to draw as well: a table with the columns signal and `spearman_rho`.
+    /// Published coefficients to draw as well: a table with the columns `signal` and `spearman_rho` and rows of the step norm,
+    /// `hs_l2_diff_lN` or `hs_l2_lN` (or `hs_l2` with a column `layer`), `_rolling64` or `_ema09` behind where it is smoothed.
     #[arg(long, value_name = "F.csv")]
     pub(crate) reference: Option<PathBuf>,
     /// Signals, separated by commas, or all; `epikv signals` lists them.

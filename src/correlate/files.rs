@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use epikv_analyzer::compare::Comparison;
 use epikv_analyzer::enrichment::Enrichment;
-use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, Plot, pdf, png, svg};
+use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, LAYERS};
 use epikv_analyzer::predictable::GivenSurprisal;
 use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
 use epikv_model::Model;
@@ -44,10 +44,6 @@ const FILES: &[&str] = &[
     "group_pairs.parquet",
     "agreement.parquet",
     "selection.parquet",
-    "figure_layers.svg",
-    "figure_layers.png",
-    "figure_layers.pdf",
-    "figure_layers.csv",
     "report.md",
 ];
 
@@ -78,13 +74,11 @@ pub(super) struct Results<'r> {
     pub(super) between: &'r Between,
     /// `None` where signals come from files.
     pub(super) replayed: Option<Replayed<'r>>,
-    /// `None` where no signal has layers.
-    pub(super) plot: Option<&'r Plot>,
     pub(super) charts: &'r [Chart],
     pub(super) report: &'r str,
 }
 
-/// Writes everything; files of signals that were not recorded, and the figure where no signal has layers, are left out.
+/// Writes everything; files of signals that were not recorded are left out.
 pub(super) fn write(
     mut folder: RunFolder,
     args: &CorrelateArgs,
@@ -164,13 +158,6 @@ pub(super) fn write_results(
     if let Some(replayed) = &results.replayed {
         replayed.write(&mut folder, provenance, settings)?;
     }
-    if let Some(plot) = results.plot {
-        let drawn = svg(plot);
-        folder.write_bytes("figure_layers.svg", drawn.as_bytes())?;
-        folder.write_bytes("figure_layers.png", &png(&drawn)?)?;
-        folder.write_bytes("figure_layers.pdf", &pdf(&drawn)?)?;
-        folder.write_bytes("figure_layers.csv", plot.csv().as_bytes())?;
-    }
     // Rendering is most of the work.
     let drawn = results.charts.par_iter().map(Chart::files).collect::<Result<Vec<_>, _>>()?;
     for (file, content) in drawn.into_iter().flatten() {
@@ -222,54 +209,53 @@ fn from(settings: &Settings) -> &'static str {
     }
 }
 
-/// The page of a run; `more` is what [`epikv_analyzer::notes`] says.
-#[expect(clippy::too_many_arguments, reason = "each is one part of the page")]
-pub(super) fn report(
-    args: &CorrelateArgs,
-    model: &str,
-    recorded: &Recorded,
-    summary: &Summary,
-    settings: &Settings,
-    has_figure: bool,
-    charts: &[Chart],
-    more: &str,
-    notes: &[String],
-) -> String {
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut page = vec![
-        "# Signals against labels".to_owned(),
-        format!(
-            "Model {}, {} layers. {} traces of {} with usable labels, {} without, {} failed. Smoothers over {} tokens, \
-             started at {}.",
-            model,
-            summary.n_layers,
-            recorded.samples.len(),
-            name(&args.traces),
-            recorded.n_unusable,
-            recorded.failures.len(),
-            settings.window,
-            match settings.window_from {
-                WindowFrom::Decode => "the first decoded token",
-                WindowFrom::Prompt => "the prompt's first token",
-            }
-        ),
-    ];
-    if has_figure {
-        page.push("![rho over layers](figure_layers.svg)".to_owned());
+/// The page of a run.
+pub(super) struct Page<'r> {
+    pub(super) model: &'r str,
+    pub(super) recorded: &'r Recorded,
+    pub(super) summary: &'r Summary,
+    pub(super) settings: &'r Settings,
+    pub(super) charts: &'r [Chart],
+    /// What stands beside the table; an empty one says nothing.
+    pub(super) sections: &'r [String],
+    pub(super) notes: &'r [String],
+}
+
+impl Page<'_> {
+    /// The page of a run over the traces of a file.
+    pub(super) fn markdown(&self, traces: &Path) -> String {
+        let Self { recorded, settings, .. } = self;
+        let name = traces.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let list = |lines: &[String]| lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n");
+        let mut page = vec![
+            "# Signals against labels".to_owned(),
+            format!(
+                "Model {}, {} layers. {} traces of {name} with usable labels, {} without, {} failed. Smoothers over {} \
+                 tokens, started at {}.",
+                self.model,
+                self.summary.n_layers,
+                recorded.samples.len(),
+                recorded.n_unusable,
+                recorded.failures.len(),
+                settings.window,
+                match settings.window_from {
+                    WindowFrom::Decode => "the first decoded token",
+                    WindowFrom::Prompt => "the prompt's first token",
+                }
+            ),
+        ];
+        let (first, more): (Vec<_>, Vec<_>) = self.charts.iter().partition(|chart| chart.name() == LAYERS);
+        let shown = |chart: &Chart| format!("![{}]({}.svg)", chart.title(), chart.name());
+        page.extend(first.into_iter().map(shown));
+        page.push(markdown(self.summary, settings).trim_end().to_owned());
+        page.extend_from_slice(self.sections);
+        page.extend(more.into_iter().map(shown));
+        page.push(list(self.notes));
+        if !recorded.failures.is_empty() {
+            page.push(format!("Failed:\n\n{}", list(&recorded.failures)));
+        }
+        page.retain(|part| !part.is_empty());
+        page.push("All columns: `correlations.parquet`; each trace: `correlations_by_trace.parquet`.".to_owned());
+        page.join("\n\n") + "\n"
     }
-    page.push(markdown(summary, settings).trim_end().to_owned());
-    page.push(more.to_owned());
-    page.extend(charts.iter().map(|chart| format!("![{}]({}.svg)", chart.title(), chart.name())));
-    if !notes.is_empty() {
-        page.push(notes.iter().map(|note| format!("- {note}")).collect::<Vec<_>>().join("\n"));
-    }
-    if !recorded.failures.is_empty() {
-        page.push(format!(
-            "Failed:\n\n{}",
-            recorded.failures.iter().map(|f| format!("- {f}")).collect::<Vec<_>>().join("\n")
-        ));
-    }
-    page.retain(|part| !part.is_empty());
-    page.push("All columns: `correlations.parquet`; each trace: `correlations_by_trace.parquet`.".to_owned());
-    page.join("\n\n") + "\n"
 }

@@ -3,8 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, fs, read_table};
+use anyhow::{Result, bail};
+use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, Trace, fs, read_table};
+
+/// A file of labels without a label.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: expected at least one tested token with a label in a usable trace, got none", path.display())]
+pub(crate) struct NoLabel {
+    pub(crate) path: PathBuf,
+}
 
 /// Labels as `epikv label` writes them.
 #[derive(Debug)]
@@ -55,6 +62,23 @@ impl LabelSet {
             if given != made_from {
                 tracing::warn!(labels = %self.path.display(), traces = %traces.display(), "made from another traces file");
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses labels that say nothing of any of the traces: every table would be empty.
+    pub(crate) fn check_any(&self, traces: &[Trace]) -> Result<()> {
+        let mut usable = traces.iter().filter(|trace| self.is_usable(&trace.trace_id)).peekable();
+        if usable.peek().is_none() {
+            bail!(
+                "{}: expected usable labels of at least one of the {} traces, got none",
+                self.path.display(),
+                traces.len()
+            );
+        }
+        let is_labelled = |token: &LabelToken| token.tested && token.important.is_some();
+        if !usable.any(|trace| self.of(&trace.trace_id).iter().any(is_labelled)) {
+            return Err(NoLabel { path: self.path.clone() }.into());
         }
         Ok(())
     }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use epikv_analyzer::figure::{About, Plot, gallery};
+use epikv_analyzer::figure::{About, gallery};
 use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
 use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
 use serde_json::Value;
 
 use super::between::{self, Between};
+use super::labels::NoLabel;
 use super::{Plan, Recorded, files};
 use crate::cli::CorrelateArgs;
 use crate::output::{Done, RunFolder, input};
@@ -30,13 +31,14 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     between::check_pools(&plan.settings.pools, &traces)?;
     let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
     let stored = Stored::open(&args.recorded, &traces)?;
+    let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
+    let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
+    stored.check(asked)?;
     let model = model(&stored)?;
     let recorded = labelled(args, &stored, &traces)?;
     drop(traces);
 
     let (samples, settings) = (&recorded.samples, &plan.settings);
-    let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
-    let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
     let bar = progress::bar("columns", stored.n_columns(samples, asked, settings), args.model.quiet);
     let study = || stored.study(samples, asked, settings, &|| bar.inc(1));
     let (found, inputs) = rayon::join(study, || inputs(args, &stored));
@@ -45,15 +47,27 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     let n_layers = model["config"]["n_layers"].as_u64().map_or(stored.n_layers(), |n| n as usize);
     let name = model["id"].as_str().unwrap_or("unknown");
     let about = About { model: name, n_layers, settings, reference };
-    let plot = Plot::new(&found, &about);
     let summary = Summary::new(&found, n_layers, settings);
     let none = AtBudget { budget: args.budget.clone(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
     let charts = gallery(&found, &none, &about);
-    let notes = [NOTE.to_owned()];
+    let values =
+        |name: &str| found.iter().flat_map(|d| &d.findings).any(|f| f.signal == name && f.correlation.n_tokens > 0);
+    let silent = names.iter().flatten().filter(|name| !values(name)).map(|name| {
+        format!("{name} has no value in the files: it was not recorded, or is undefined at every token with a label")
+    });
+    let notes: Vec<String> = [NOTE.to_owned()].into_iter().chain(silent).collect();
     let between = Between::new(name, &found, samples, others, levels.as_ref(), settings);
     let [of_difficulty, of_groups] = between.markdown(settings);
-    let more = super::sections([epikv_analyzer::notes(&found, settings), of_difficulty, of_groups]);
-    let report = files::report(args, name, &recorded, &summary, settings, plot.is_some(), &charts, &more, &notes);
+    let page = files::Page {
+        model: name,
+        recorded: &recorded,
+        summary: &summary,
+        settings,
+        charts: &charts,
+        sections: &[epikv_analyzer::notes(&found, settings), of_difficulty, of_groups],
+        notes: &notes,
+    };
+    let report = page.markdown(&args.traces);
 
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
@@ -61,14 +75,7 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     provenance.set("run", files::run(args, &recorded, settings));
     provenance.set("smoothing", files::smoothing(settings));
     provenance.set("inputs", inputs);
-    let results = files::Results {
-        found: &found,
-        between: &between,
-        replayed: None,
-        plot: plot.as_ref(),
-        charts: &charts,
-        report: &report,
-    };
+    let results = files::Results { found: &found, between: &between, replayed: None, charts: &charts, report: &report };
     files::write_results(folder, &provenance, settings, &results)?;
     super::print(args, &recorded, &summary, plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
@@ -109,7 +116,11 @@ fn labelled(args: &CorrelateArgs, stored: &Stored, traces: &[Trace]) -> Result<R
     }
     let windows = args.labels.join("label_windows.parquet");
     let windows: Option<&Path> = windows.exists().then_some(&windows);
-    join_labels(&mut samples, &args.labels.join("label_tokens.parquet"), windows)?;
+    let path = args.labels.join("label_tokens.parquet");
+    join_labels(&mut samples, &path, windows)?;
+    if samples.iter().all(|sample| sample.mask.tokens().is_empty()) {
+        return Err(NoLabel { path }.into());
+    }
     let missing = own.len() - samples.len();
     Ok(Recorded {
         problem_ids: samples.iter().map(|sample| sample.problem_id.clone()).collect(),

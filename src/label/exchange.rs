@@ -81,6 +81,9 @@ pub(super) fn run_export(labels: &Path, trace_file: &Path, out: &Path, args: &Mo
             writeln!(text, "{}", export(trace, own, windows))?;
         }
     }
+    if text.is_empty() {
+        bail!("{}: expected labels of a trace in {}, got none", labels.display(), trace_file.display());
+    }
     fs::write_atomic(out, text.as_bytes())?;
     writeln!(std::io::stderr(), "{} traces with labels -> {}", text.lines().count(), out.display())?;
     Ok(Done::All)
@@ -90,6 +93,9 @@ pub(super) fn run_export(labels: &Path, trace_file: &Path, out: &Path, args: &Mo
 pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, args: &ModelArgs) -> Result<Done> {
     let scored = fs::json_lines::<SentenceScores>(scores, "id, columns and chunks")?;
     let scored = scored.map(|line| Ok(line?.1)).collect::<Result<Vec<_>>>()?;
+    if scored.is_empty() {
+        bail!("{}: expected lines of sentence scores, got none", scores.display());
+    }
     let (traces, made_by) = read_table::<Trace>(trace_file)?;
     let tokens = by_trace(read_table::<LabelToken>(&labels.join(FILES[1]))?.0, |token| &token.trace_id);
     let usable = read_table::<LabelTrace>(&labels.join(FILES[2]))?.0;
@@ -113,10 +119,22 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
         let (n_prompt, ends) = ends.get(id)?;
         Some((id, Placed { text: &trace.text, n_prompt: *n_prompt, ends, tokens: tokens.get(id)? }))
     });
-    let rows = compare_sentences(&placed.collect(), &scored);
+    let placed: BTreeMap<&str, Placed<'_>> = placed.collect();
+    let rows = compare_sentences(&placed, &scored);
+    let n_other = scored.iter().filter(|scores| !placed.contains_key(scores.id.as_str())).count();
+    let mut err = std::io::stderr();
+    if n_other > 0 {
+        writeln!(err, "{n_other} of {} lines left out: no usable labels of a trace of that id", scored.len())?;
+    }
+    if n_other_text > 0 {
+        writeln!(err, "{n_other_text} traces left out: their tokens do not decode to their text")?;
+    }
+    if rows.is_empty() {
+        writeln!(err, "no score has a coefficient: it takes several sentences with labels and different scores")?;
+    }
     if args.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&rows)?)?;
-        return Ok(Done::All);
+        return Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All });
     }
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.3}"));
     let mut text = String::from(
@@ -127,9 +145,6 @@ pub(super) fn run_sentences(scores: &Path, labels: &Path, trace_file: &Path, arg
         writeln!(text, "| {} | {} | {} | {rho} | {partial} |", row.score, row.n_traces, row.n_sentences)?;
     }
     write!(std::io::stdout(), "{text}")?;
-    if n_other_text > 0 {
-        writeln!(std::io::stderr(), "{n_other_text} traces left out: their tokens do not decode to their text")?;
-    }
     Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All })
 }
 

@@ -95,23 +95,26 @@ fn print_known(out: &mut impl Write, known: &Known) -> Result<()> {
     Ok(())
 }
 
+/// How many traces there are of each kind; a kind without any is left out, and so is the reason that it would have.
+fn counts(summary: &Summary) -> String {
+    let n_unusable = summary.n_traces - summary.n_usable;
+    let kinds = [
+        (n_unusable, format!("not {:?}", summary.unusable)),
+        (summary.n_incorrect, "wrong and left out".to_owned()),
+        (summary.n_failed, "failed".to_owned()),
+    ];
+    let n = summary.n_traces + summary.n_incorrect + summary.n_failed;
+    let counted = kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!(", {n} {kind}"));
+    format!("{n} traces: {} usable{}", summary.n_usable, counted.collect::<String>())
+}
+
 /// The summary on stderr.
 pub(super) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
     let mut err = std::io::stderr();
     for failure in &labels.failures {
         writeln!(err, "failed: {}", failure.error)?;
     }
-    writeln!(
-        err,
-        "{} traces: {} usable, {} not {:?}, {} wrong and left out, {} failed -> {}",
-        summary.n_traces + summary.n_incorrect + summary.n_failed,
-        summary.n_usable,
-        summary.n_traces - summary.n_usable,
-        summary.unusable,
-        summary.n_incorrect,
-        summary.n_failed,
-        out.display()
-    )?;
+    writeln!(err, "{} -> {}", counts(summary), out.display())?;
     writeln!(err, "{} windows of usable traces: {:?}", summary.n_windows, summary.outcomes)?;
     for (mapping, share) in &summary.important_share {
         match share {

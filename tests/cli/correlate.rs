@@ -138,6 +138,20 @@ fn signals_from_files_give_what_recording_gives() {
     compared.refused(&["--compare needs two signals"]);
     assert!(place.path("whole").join("difficulty.parquet").exists(), "groups need no model");
 
+    place
+        .epikv(&[CORRELATE, &["--out", "no", "--recorded", "all", "--signals", "hs_l2,h2o_attn"]].concat())
+        .refused(&["signal h2o_attn: expected one that the files of --recorded hold (hs_l2, ", "--kernel explicit"]);
+
+    // Labels without a label.
+    let path = place.path("labels").join("label_tokens.parquet");
+    let (tokens, provenance) = read_table::<LabelToken>(&path).unwrap();
+    write_table::<LabelToken>(&path, &[], &provenance).unwrap();
+    for more in [&["--recorded", "all"][..], &[]] {
+        let empty = place.epikv(&[CORRELATE, &["--out", "no"], more].concat());
+        empty.refused(&["label_tokens.parquet: expected at least one tested token with a label"]);
+    }
+    write_table(&path, &tokens, &provenance).unwrap();
+
     // Other tokens, and a trace in two files.
     let twice = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "a,a"]].concat());
     twice.refused(&["expected it in one file of signals"]);
@@ -149,6 +163,40 @@ fn signals_from_files_give_what_recording_gives() {
 }
 
 #[test]
+fn attention_from_files_has_the_names_and_ages_that_recording_has() {
+    let place = labelled(&|_| String::new());
+    let signals = "h2o_attn,attn_last,h2o_attn@age=16,h2o_attn@age=64,h2o_attn@age=96";
+    let asked = ["--kernel", "explicit", "--signals", signals, "--smooth", "raw,mean"];
+    place.epikv(&[CORRELATE, &["--out", "all", "--no-random-weights"], &asked].concat()).ok();
+    let rows = |out: &str, smooth: &[&str]| {
+        place.epikv(&[CORRELATE, &["--out", out, "--recorded", "all"], smooth].concat()).ok();
+        key_of_rows(&place, out)
+    };
+    let recorded: BTreeMap<_, _> =
+        key_of_rows(&place, "all").into_iter().filter(|(key, _)| key.1 != "embed_l2").collect();
+    let names: std::collections::BTreeSet<&str> = recorded.keys().map(|key| key.1.as_str()).collect();
+    assert!(names.is_superset(&signals.split(',').collect()), "{names:?}");
+    assert_eq!(rows("named", &["--signals", signals, "--smooth", "raw,mean"]), recorded);
+    // Without names every column of the files is there, `attn_entropy` and the like only where they were recorded.
+    let all = rows("unnamed", &["--smooth", "raw,mean"]);
+    assert!(recorded.iter().all(|(key, row)| all.get(key) == Some(row)));
+    assert!(all.keys().all(|key| key.1 != "h2o_attn_age64"), "a column, not a signal");
+    place
+        .epikv(&[CORRELATE, &["--out", "no", "--recorded", "all", "--signals", "h2o_attn@age=17"]].concat())
+        .refused(&["signal h2o_attn@age=17: expected one"]);
+}
+
+/// The rows of a run by problem set, signal, layer, smoothing and scope.
+fn key_of_rows(place: &Place, out: &str) -> BTreeMap<(String, String, Option<i16>, String, String), Correlations> {
+    let (rows, _) = read_table::<Correlations>(&place.path(out).join("correlations.parquet")).unwrap();
+    let key = |row: &Correlations| {
+        let (dataset, signal) = (row.dataset.clone(), row.signal.clone());
+        (dataset, signal, row.layer, row.smoothing.clone(), row.scope.clone())
+    };
+    rows.into_iter().map(|row| (key(&row), row)).collect()
+}
+
+#[test]
 fn the_figure_shows_what_the_rows_say() {
     let place = labelled(&|_| String::new());
     place.write("published.csv", REFERENCE);
@@ -157,9 +205,14 @@ fn the_figure_shows_what_the_rows_say() {
     let svg = String::from_utf8(bytes(&place.path("out").join("figure_layers.svg"))).unwrap();
     let to_y = y_of_rho(&svg);
     let mut compared = 0;
-    for (scope, source) in [("pooled", "model"), ("within", "model"), ("random_weights", "random_weights")] {
+    let lines = [
+        ("pooled", "model", "pooled, with trace bootstrap"),
+        ("within", "model", "within traces"),
+        ("random_weights", "random_weights", "random weights, pooled"),
+    ];
+    for (scope, source, line) in lines {
         // Panels follow each other: the layers of mean64 first, then those of z64.
-        let drawn: Vec<(i16, f64)> = circles(&svg, scope);
+        let drawn: Vec<(i16, f64)> = circles(&svg, line);
         let own = |smoothing: &str| -> BTreeMap<i16, f64> {
             let is = |r: &&Correlations| {
                 r.source == source
@@ -178,21 +231,21 @@ fn the_figure_shows_what_the_rows_say() {
         }
     }
     assert_eq!(compared, 3 * 2 * 4);
-    let published = circles(&svg, "reference");
+    let published = circles(&svg, "published (published.csv)");
     assert_eq!(published.iter().map(|c| c.0).collect::<Vec<_>>(), [10, 21]);
     assert!((published[1].1 - to_y(-0.209)).abs() < 0.02);
     let csv = String::from_utf8(bytes(&place.path("out").join("figure_layers.csv"))).unwrap();
     assert_eq!(csv.lines().count(), 1 + compared + 2);
     let row =
         rows.iter().find(|r| r.signal == "hs_l2" && r.smoothing == "z64" && r.layer == Some(2) && r.scope == "pooled");
-    assert!(csv.contains(&format!(",pooled,2,2,{},", row.unwrap().rho.unwrap())));
+    assert!(csv.contains(&format!(", z64\",\"pooled, with trace bootstrap\",2,2,{},", row.unwrap().rho.unwrap())));
     let png = bytes(&place.path("out").join("figure_layers.png"));
     assert!(png.starts_with(b"\x89PNG") && png.len() > 20_000);
 }
 
 /// Layer and height of the markers of a line, in the order of the drawing.
-fn circles(svg: &str, class: &str) -> Vec<(i16, f64)> {
-    let marker = format!("<circle class=\"{class}\" data-layer=\"");
+fn circles(svg: &str, line: &str) -> Vec<(i16, f64)> {
+    let marker = format!(" data-line=\"{line}\" data-layer=\"");
     let read = |text: &str| {
         let layer = text.split('"').next().unwrap().parse().unwrap();
         (layer, text.split("cy=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())

@@ -10,6 +10,7 @@ use crate::support::{Place, bytes};
 
 /// Every figure with its files.
 const FIGURES: &[&str] = &[
+    "figure_layers",
     "figure_bands",
     "figure_smoothing",
     "figure_scopes",

@@ -179,7 +179,9 @@ fn labels_recover_what_is_known_at_every_filler_and_window_size() {
         label(&place, &out, &["--filler", filler, "--window", window, "--stride", stride]);
         folders.push(out);
     }
-    let ran = place.epikv(&["label", "--summary", &folders.join(","), "--traces", "t.parquet", "--json"]).ok();
+    let joined = folders.join(",");
+    let summary = ["label", "--model", "tiny", "--summary", &joined, "--traces", "t.parquet"];
+    let ran = place.epikv(&[&summary[..], &["--json"]].concat()).ok();
     let all: Value = serde_json::from_str(&ran.stdout()).unwrap();
     for one in all.as_array().unwrap() {
         let known = &one["known"];
@@ -187,14 +189,32 @@ fn labels_recover_what_is_known_at_every_filler_and_window_size() {
         assert!(flipped / hiding > 0.6, "recall of {}: {known}", one["folder"]);
         assert!(known["auc"].as_f64().unwrap() > 0.75, "{}: {known}", one["folder"]);
     }
-    let text = place.epikv(&["label", "--summary", &folders.join(","), "--traces", "t.parquet"]).ok().stdout();
+    let text = place.epikv(&summary).ok().stdout();
     assert!(text.contains("| labels | filler | window | recall | precision | AUC |"), "{text}");
+    let n_missed = |one: &Value| {
+        let values = one["known"]["by_mentions"].as_object().unwrap().values();
+        values.map(|values| values["n_missed"].as_u64().unwrap()).sum::<u64>() as usize
+    };
+    let explained = |one: &Value| one["missed"].as_array().unwrap().len();
+    assert!(all.as_array().unwrap().iter().all(|one| n_missed(one) == explained(one)), "{all}");
+    let n: usize = all.as_array().unwrap().iter().map(n_missed).sum();
+    assert_eq!(text.matches("its digits ").count() > 0, n > 0);
+    assert_eq!(
+        text.lines().filter(|line| line.ends_with(": guessed") || line.ends_with(": another way to it")).count(),
+        n
+    );
+    // Another tokenizer cannot read these tokens, and the tables stand without it.
+    let other = place.epikv(&["label", "--summary", "eos-16", "--traces", "t.parquet", "--model", "random:0"]).ok();
+    assert!(other.stdout().contains("| eos-16 | eos | 16 |") && !other.stdout().contains("its digits"));
 }
 
 #[test]
 fn labels_are_given_away_and_taken_back() {
     let place = place(2, "default");
-    label(&place, "l", &[]);
+    let usual = ["label", "--model", "tiny", "--traces", "t.parquet", "--out", "l", "--quiet", "--noise-floor", "1"];
+    let said = place.epikv(&usual).ok().stderr();
+    let counts = said.lines().find(|line| line.starts_with("2 traces: ")).unwrap();
+    assert!(counts.contains(" usable") && !counts.contains(", 0 ") && !counts.contains("{}"), "{counts}");
     let export = ["label", "--export", "out.jsonl", "--labels", "l", "--traces", "t.parquet"];
     place.epikv(&export).ok();
     place.epikv(&export).refused(&["exists already"]);
@@ -234,6 +254,12 @@ fn sentence_scores_are_compared() {
     let rows: Value = serde_json::from_str(&ran.stdout()).unwrap();
     assert_eq!((rows.as_array().unwrap().len(), &rows[0]["score"]), (1, &Value::from("accuracy")));
     assert!(rows[0]["rho"].is_f64() && rows[0]["rho_given_position"].is_f64());
+    place.write("scores.jsonl", "");
+    place.epikv(&run).refused(&["scores.jsonl: expected lines of sentence scores, got none"]);
+    place.write("scores.jsonl", "{\"id\": \"x\", \"columns\": [\"a\", \"b\", \"c\"], \"chunks\": []}\n");
+    let other = place.epikv(&run);
+    assert_eq!(other.code(), 1);
+    assert!(other.stderr().contains("1 of 1 lines left out"), "{}", other.stderr());
 }
 
 #[test]

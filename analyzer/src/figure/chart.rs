@@ -2,7 +2,9 @@
 
 use super::heat::HeatChart;
 use super::lines::LineChart;
-use super::{pdf, png, vega};
+use super::pdf::pdf;
+use super::png::{rendered, tree};
+use super::vega;
 use crate::error::Result;
 
 /// A figure.
@@ -64,7 +66,9 @@ impl Chart {
     /// If it is too large to hold as a picture.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>> {
         let svg = self.svg();
-        let contents = [png(&svg)?, pdf(&svg)?, self.csv().into_bytes(), self.vega().into_bytes()];
+        // Pixels and page come from one reading of the drawing.
+        let tree = tree(&svg)?;
+        let contents = [rendered(&tree)?, pdf(&tree), self.csv().into_bytes(), self.vega().into_bytes()];
         let all = std::iter::once(svg.into_bytes()).chain(contents);
         Ok(ENDINGS.iter().map(|ending| format!("{}.{ending}", self.name())).zip(all).collect())
     }

@@ -4,7 +4,7 @@ use epikv_figures::{
     Anchor, Drawing, Escaped, GREY, INK, LABEL, LETTER, Length, SMALL, WIDTH, document, number, quoted, shortened,
 };
 
-use super::svg::{GAP, RIGHT, TOP, write_caption};
+use super::panel::{GAP, RIGHT, TOP, write_caption};
 
 /// Ends of the scale: orange below the middle, blue above, which people who see few colours tell apart.
 const LOW: [f64; 3] = [213.0, 94.0, 0.0];

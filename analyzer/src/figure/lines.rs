@@ -4,8 +4,9 @@ use epikv_figures::{Anchor, Drawing, Escaped, INK, LABEL, Length, WIDTH, documen
 
 use super::axis::RhoAxis;
 use super::look::{LINE_LOOKS, LineLook};
-use super::panel::{Axes, Frame, PLOT, draw_axes, draw_edges};
-use super::svg::{AXIS, GAP, HEADING, LEFT, LEGEND_LINE, RIGHT, TICKS, TOP, write_caption};
+use super::panel::{
+    AXIS, Axes, Frame, GAP, HEADING, LEFT, LEGEND_LINE, PLOT, RIGHT, TICKS, TOP, draw_axes, draw_edges, write_caption,
+};
 use crate::bands::Band;
 
 /// Entries of a line of the legend.
@@ -14,14 +15,23 @@ const LEGEND_COLUMNS: usize = 2;
 /// A point; `None` leaves a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct LinePoint {
-    /// The layer, 0-based.
+    /// The layer, 0-based; of the reference model for published points.
     pub layer: usize,
+    /// Its place on the axis of layers; `None` for that of the layer.
+    pub place: Option<f64>,
     /// Its height.
     pub y: Option<f64>,
     /// Bounds drawn as an area.
     pub ribbon: Option<(f64, f64)>,
     /// Bounds drawn as a bar.
     pub whisker: Option<(f64, f64)>,
+}
+
+impl LinePoint {
+    /// Where it stands on the axis of layers.
+    fn x(&self) -> f64 {
+        self.place.unwrap_or(self.layer as f64)
+    }
 }
 
 /// A line of a panel; lines of one name look alike in all panels.
@@ -31,6 +41,19 @@ pub struct Line {
     pub name: String,
     /// Its points, by layer.
     pub points: Vec<LinePoint>,
+    look: Option<&'static LineLook>,
+}
+
+impl Line {
+    /// A line that looks as its place among the lines says.
+    pub fn new(name: impl Into<String>, points: Vec<LinePoint>) -> Self {
+        Self { name: name.into(), points, look: None }
+    }
+
+    /// The same with a look of its own.
+    pub(super) fn looking(self, look: &'static LineLook) -> Self {
+        Self { look: Some(look), ..self }
+    }
 }
 
 /// Lines on the same axes.
@@ -40,7 +63,7 @@ pub struct LinePanel {
     pub heading: String,
     /// Below the heading, smaller.
     pub note: String,
-    /// Its lines.
+    /// Its lines, the first drawn on top.
     pub lines: Vec<Line>,
 }
 
@@ -66,25 +89,25 @@ pub struct LineChart {
 }
 
 impl LineChart {
-    /// Names of the lines in the order in which they first come.
-    pub(super) fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
+    /// Names of the lines in the order in which they first come, with their looks.
+    pub(super) fn looks(&self) -> Vec<(&str, &'static LineLook)> {
+        let mut looks: Vec<(&str, &'static LineLook)> = Vec::new();
         for line in self.panels.iter().flat_map(|panel| &panel.lines) {
-            if !names.contains(&line.name.as_str()) {
-                names.push(&line.name);
+            if !looks.iter().any(|(name, _)| *name == line.name) {
+                looks.push((&line.name, line.look.unwrap_or(&LINE_LOOKS[looks.len() % LINE_LOOKS.len()])));
             }
         }
-        names
+        looks
     }
 
     pub(super) fn csv(&self) -> String {
-        let mut text = String::from("panel,line,layer,y,ribbon_lo,ribbon_hi,whisker_lo,whisker_hi\n");
+        let mut text = String::from("panel,line,layer,x,y,ribbon_lo,ribbon_hi,whisker_lo,whisker_hi\n");
         for panel in &self.panels {
             for line in &panel.lines {
                 for point in &line.points {
                     let bounds = [point.ribbon, point.whisker].map(Option::unzip);
-                    let mut row =
-                        vec![quoted(&panel.heading), quoted(&line.name), point.layer.to_string(), number(point.y)];
+                    let (layer, x) = (point.layer.to_string(), point.x().to_string());
+                    let mut row = vec![quoted(&panel.heading), quoted(&line.name), layer, x, number(point.y)];
                     row.extend(bounds.into_iter().flat_map(|(lo, hi)| [number(lo), number(hi)]));
                     text.push_str(&row.join(","));
                     text.push('\n');
@@ -99,7 +122,7 @@ impl LineChart {
         let rows = self.panels.len().div_ceil(columns);
         let width = (WIDTH - LEFT - RIGHT - GAP * (columns - 1) as f64) / columns as f64;
         let rho = RhoAxis::over(self.panels.iter().flat_map(values));
-        let names = self.names();
+        let looks = self.looks();
         let mut drawing = Drawing::default();
         for (at, panel) in self.panels.iter().enumerate() {
             let (row, column) = (at / columns, at % columns);
@@ -114,12 +137,11 @@ impl LineChart {
                 labelled: column == 0,
             };
             draw_axes(&mut drawing, &frame, &axes);
-            let look = |line: &Line| look_of(&names, &line.name);
-            for line in &panel.lines {
-                draw_bounds(&mut drawing, line, &frame, look(line));
+            for line in panel.lines.iter().rev() {
+                draw_bounds(&mut drawing, line, &frame, look_of(&looks, &line.name));
             }
-            for line in &panel.lines {
-                draw_line(&mut drawing, (at, line), &frame, look(line));
+            for line in panel.lines.iter().rev() {
+                draw_line(&mut drawing, (at, line), &frame, look_of(&looks, &line.name));
             }
             draw_edges(&mut drawing, &frame);
             if row + 1 == rows {
@@ -128,7 +150,7 @@ impl LineChart {
             }
         }
         let bottom = TOP + rows as f64 * (HEADING + PLOT + TICKS) + AXIS;
-        let bottom = legend(&mut drawing, &names, bottom + 4.0);
+        let bottom = legend(&mut drawing, &looks, bottom + 4.0);
         let bottom = write_caption(&mut drawing, &self.caption, bottom);
         document(&self.title, bottom + 6.0, &drawing)
     }
@@ -141,17 +163,15 @@ fn values(panel: &LinePanel) -> impl Iterator<Item = f64> + '_ {
         .flat_map(|p| p.y.into_iter().chain([p.ribbon, p.whisker].into_iter().flatten().flat_map(|(lo, hi)| [lo, hi])))
 }
 
-fn look_of(names: &[&str], name: &str) -> &'static LineLook {
-    let at = names.iter().position(|known| *known == name).unwrap_or(0);
-    &LINE_LOOKS[at % LINE_LOOKS.len()]
+fn look_of(looks: &[(&str, &'static LineLook)], name: &str) -> &'static LineLook {
+    looks.iter().find(|(known, _)| *known == name).map_or(&LINE_LOOKS[0], |(_, look)| look)
 }
 
 fn draw_bounds(drawing: &mut Drawing, line: &Line, frame: &Frame, look: &LineLook) {
     let colour = look.colour;
     for run in line.points.chunk_by(|a, b| a.ribbon.is_some() == b.ribbon.is_some()) {
-        let bound = |of: fn((f64, f64)) -> f64| {
-            run.iter().filter_map(move |p| Some((frame.x(p.layer as f64), frame.y(of(p.ribbon?)))))
-        };
+        let bound =
+            |of: fn((f64, f64)) -> f64| run.iter().filter_map(move |p| Some((frame.x(p.x()), frame.y(of(p.ribbon?)))));
         let (upper, lower): (Vec<_>, Vec<_>) = (bound(|b| b.1).collect(), bound(|b| b.0).collect());
         match (upper.as_slice(), lower.as_slice()) {
             ([], _) => {}
@@ -167,7 +187,7 @@ fn draw_bounds(drawing: &mut Drawing, line: &Line, frame: &Frame, look: &LineLoo
     }
     for point in &line.points {
         let Some((lo, hi)) = point.whisker else { continue };
-        let x = frame.x(point.layer as f64);
+        let x = frame.x(point.x());
         let style = format!("class=\"whisker\" stroke=\"{colour}\" stroke-width=\"0.7\" stroke-opacity=\"0.8\"");
         drawing.line((x, frame.y(lo)), (x, frame.y(hi)), &style);
     }
@@ -175,44 +195,48 @@ fn draw_bounds(drawing: &mut Drawing, line: &Line, frame: &Frame, look: &LineLoo
 
 /// A line with gaps where a value is undefined, and a marker with a tooltip at each point.
 fn draw_line(drawing: &mut Drawing, (panel, line): (usize, &Line), frame: &Frame, look: &LineLook) {
-    let at = |p: &LinePoint| Some((frame.x(p.layer as f64), frame.y(p.y?)));
+    let at = |p: &LinePoint| Some((frame.x(p.x()), frame.y(p.y?)));
     for run in line.points.chunk_by(|a, b| a.y.is_some() == b.y.is_some()) {
         let points: Vec<(f64, f64)> = run.iter().filter_map(at).collect();
         if points.len() > 1 {
             drawing.polyline("line", &points, &look.style());
         }
     }
-    for point in &line.points {
-        let (Some((x, y)), Some(value)) = (at(point), point.y) else { continue };
-        drawing.push(format_args!(
-            "<circle class=\"point\" data-panel=\"{panel}\" data-line=\"{}\" data-layer=\"{}\" cx=\"{}\" cy=\"{}\" \
-             r=\"{}\" {}><title>{}, layer {}: {value:.3}</title></circle>",
-            Escaped(&line.name),
-            point.layer,
-            Length(x),
-            Length(y),
-            look.radius,
-            look.marker(),
-            Escaped(&line.name),
-            point.layer
-        ));
+    for run in line.points.chunk_by(|a, b| a.y.is_some() == b.y.is_some()) {
+        let marker = look.marker(run.len() == 1);
+        for point in run {
+            let (Some((x, y)), Some(value)) = (at(point), point.y) else { continue };
+            let bounds = point.ribbon.or(point.whisker);
+            let bounds = bounds.map_or_else(String::new, |(lo, hi)| format!(" [{lo:.3}, {hi:.3}]"));
+            drawing.push(format_args!(
+                "<circle class=\"point\" data-panel=\"{panel}\" data-line=\"{}\" data-layer=\"{}\" cx=\"{}\" cy=\"{}\" \
+                 r=\"{}\" {marker}><title>{}, layer {}: {value:.3}{bounds}</title></circle>",
+                Escaped(&line.name),
+                point.layer,
+                Length(x),
+                Length(y),
+                look.radius,
+                Escaped(&line.name),
+                point.layer
+            ));
+        }
     }
 }
 
 /// The lines by name; returns the lower edge.
-fn legend(drawing: &mut Drawing, names: &[&str], top: f64) -> f64 {
+fn legend(drawing: &mut Drawing, looks: &[(&str, &'static LineLook)], top: f64) -> f64 {
     let mut y = top + 8.0;
-    for (at, name) in names.iter().enumerate() {
+    for (at, (name, look)) in looks.iter().enumerate() {
         let (row, column) = (at / LEGEND_COLUMNS, at % LEGEND_COLUMNS);
         let x = LEFT + column as f64 * (WIDTH - LEFT - RIGHT) / LEGEND_COLUMNS as f64;
         y = top + 8.0 + row as f64 * LEGEND_LINE;
-        let (look, middle) = (look_of(names, name), y - 2.8);
+        let middle = y - 2.8;
         drawing.line((x, middle), (x + 20.0, middle), &look.style());
         drawing.push(format_args!(
             "<circle cx=\"{:.2}\" cy=\"{middle:.2}\" r=\"{}\" {}/>",
             x + 10.0,
             look.radius,
-            look.marker()
+            look.marker(false)
         ));
         drawing.text((x + 24.0, y), LABEL, Anchor::Start, INK, &shortened(name));
     }
@@ -229,10 +253,10 @@ pub(crate) mod tests {
             y: (layer != 2).then_some(y),
             ribbon: (layer < 2).then_some((y - 0.1, y + 0.1)),
             whisker: Some((y - 0.2, y + 0.15)),
+            place: None,
         };
-        let line = |name: &str, slope: f64| Line {
-            name: name.to_owned(),
-            points: (0..4).map(|layer| point(layer, slope * layer as f64 - 0.1)).collect(),
+        let line = |name: &str, slope: f64| {
+            Line::new(name, (0..4).map(|layer| point(layer, slope * layer as f64 - 0.1)).collect())
         };
         let panel = |heading: &str| LinePanel {
             heading: heading.to_owned(),
@@ -258,14 +282,32 @@ pub(crate) mod tests {
         assert_eq!(csv.lines().count(), 1 + 2 * 2 * 4);
         assert_eq!(
             csv.lines().nth(1),
-            Some("mean64,\"one, <a>\",0,-0.1,-0.2,0,-0.30000000000000004,0.04999999999999999")
+            Some("mean64,\"one, <a>\",0,0,-0.1,-0.2,0,-0.30000000000000004,0.04999999999999999")
         );
         let svg = chart.svg();
         assert_eq!(svg, super::LineChart::svg(&chart));
         assert_eq!((svg.matches("class=\"point\"").count(), svg.matches("class=\"whisker\"").count()), (12, 16));
         assert_eq!((svg.matches("<polygon class=\"ribbon\"").count(), svg.matches("class=\"band\"").count()), (4, 4));
         assert!(svg.contains("data-line=\"one, &lt;a&gt;\""));
+        assert!(svg.find("data-line=\"two\"") < svg.find("data-line=\"one"), "the first line lies on top");
         let empty = LineChart { panels: Vec::new(), n_layers: 0, ..chart };
         assert!(empty.svg().starts_with("<svg"));
+    }
+
+    #[test]
+    fn lines_keep_their_looks_and_points_their_places() {
+        let mut chart = chart();
+        let point = LinePoint { layer: 31, place: Some(3.4375), y: Some(0.2), ..LinePoint::default() };
+        let gaps = [0, 2].map(|layer| LinePoint { layer, y: Some(0.0), ..LinePoint::default() });
+        let undefined = LinePoint { layer: 1, ..LinePoint::default() };
+        let published = Line::new("published", vec![point]).looking(&super::super::look::PUBLISHED);
+        let within = Line::new("within", vec![gaps[0], undefined, gaps[1], LinePoint { layer: 3, ..gaps[1] }]);
+        let lines = vec![published, within.looking(&super::super::look::WITHIN)];
+        chart.panels = vec![LinePanel { lines, ..chart.panels[0].clone() }];
+        assert!(chart.csv().contains("published,31,3.4375,0.2,"), "{}", chart.csv());
+        let svg = chart.svg();
+        let circles = |colour: &str| svg.matches(&format!("r=\"1.2\" fill=\"{colour}\"><title>within")).count();
+        assert_eq!((circles("#009e73"), circles("none")), (1, 2), "only the point between two gaps is seen");
+        assert_eq!(svg.matches("<polyline class=\"line\"").count(), 1);
     }
 }

@@ -1,11 +1,20 @@
-//! One panel: bands, axes, the zero line, ribbons and lines.
+//! Where things lie on a page of panels, and what a panel has besides its lines: bands, axes and the zero line.
 
-use epikv_figures::{Anchor, Drawing, Escaped, GREY, INK, LABEL, Length, SMALL, shortened};
+use epikv_figures::{Anchor, Drawing, Escaped, GREY, INK, LABEL, Length, SMALL, WIDTH};
 
 use super::axis::{RhoAxis, layer_ticks};
-use super::look::look;
-use super::plot::{Panel, Plot, Point, Series};
 use crate::bands::Band;
+
+pub(super) const LEFT: f64 = 42.0;
+pub(super) const RIGHT: f64 = 8.0;
+pub(super) const GAP: f64 = 16.0;
+pub(super) const TOP: f64 = 6.0;
+/// Heading and ticks of a panel, above and below its axes.
+pub(super) const HEADING: f64 = 25.0;
+pub(super) const TICKS: f64 = 16.0;
+/// Label of the axis of layers, below the last row.
+pub(super) const AXIS: f64 = 12.0;
+pub(super) const LEGEND_LINE: f64 = 13.0;
 
 /// Height of the axes.
 pub(super) const PLOT: f64 = 132.0;
@@ -29,10 +38,6 @@ impl Frame {
     pub(super) fn y(&self, rho: f64) -> f64 {
         self.top + PLOT * (self.rho.hi() - rho) / (self.rho.hi() - self.rho.lo())
     }
-
-    fn at(&self, point: &Point) -> Option<(f64, f64)> {
-        Some((self.x(point.x), self.y(point.rho?)))
-    }
 }
 
 /// What the axes of a panel carry.
@@ -44,21 +49,6 @@ pub(super) struct Axes<'t> {
     pub(super) bands: &'t [Band],
     /// Whether the panel has the vertical axis to itself.
     pub(super) labelled: bool,
-}
-
-/// Draws a panel; `labelled` says whether it has the axis of rho to itself.
-pub(super) fn draw_panel(drawing: &mut Drawing, plot: &Plot, panel: &Panel, frame: &Frame, labelled: bool) {
-    let heading = format!("{}, {}", shortened(&panel.dataset), panel.smoothing);
-    let (bands, y_label) = (&plot.bands, "Spearman's rho");
-    let axes = Axes { heading: &heading, note: &panel.counts, y_label, bands, labelled };
-    draw_axes(drawing, frame, &axes);
-    for series in &panel.series {
-        ribbon(drawing, series, frame);
-    }
-    for series in &panel.series {
-        draw_series(drawing, series, frame);
-    }
-    draw_edges(drawing, frame);
 }
 
 /// The left and lower edge, over everything else.
@@ -107,55 +97,7 @@ pub(super) fn draw_axes(drawing: &mut Drawing, frame: &Frame, axes: &Axes<'_>) {
     drawing.line((left, zero), (right, zero), &format!("class=\"zero\" stroke=\"{INK}\" stroke-width=\"0.6\""));
 }
 
-/// The intervals of a line: a ribbon over each run of layers that have one, a bar where a layer stands alone.
-fn ribbon(drawing: &mut Drawing, series: &Series, frame: &Frame) {
-    let class = format!("{}-interval", series.kind.name());
-    let colour = look(series.kind).colour;
-    for run in series.points.chunk_by(|a, b| a.interval.is_some() == b.interval.is_some()) {
-        let bound =
-            |of: fn((f64, f64)) -> f64| run.iter().filter_map(move |p| Some((frame.x(p.x), frame.y(of(p.interval?)))));
-        let upper: Vec<(f64, f64)> = bound(|i| i.1).collect();
-        let lower: Vec<(f64, f64)> = bound(|i| i.0).collect();
-        match (upper.as_slice(), lower.as_slice()) {
-            ([top], [bottom]) => {
-                let style = format!("class=\"{class}\" stroke=\"{colour}\" stroke-opacity=\"0.25\" stroke-width=\"5\"");
-                drawing.line(*top, *bottom, &style);
-            }
-            ([], _) => {}
-            _ => {
-                let around: Vec<(f64, f64)> = upper.into_iter().chain(lower.into_iter().rev()).collect();
-                drawing.polygon(&class, &around, &format!("fill=\"{colour}\" fill-opacity=\"0.2\""));
-            }
-        }
-    }
-}
-
-/// A line with gaps where a value is undefined, and a marker with a tooltip at each point.
-fn draw_series(drawing: &mut Drawing, series: &Series, frame: &Frame) {
-    let (class, look) = (series.kind.name(), look(series.kind));
-    for run in series.points.chunk_by(|a, b| a.rho.is_some() == b.rho.is_some()) {
-        let points: Vec<(f64, f64)> = run.iter().filter_map(|p| frame.at(p)).collect();
-        if points.len() > 1 {
-            drawing.polyline(class, &points, look.style);
-        }
-    }
-    // Markers carry the tooltips, so a line without any has unseen ones; a layer between two gaps is seen in any case.
-    for run in series.points.chunk_by(|a, b| a.rho.is_some() == b.rho.is_some()) {
-        let marker = match look.radius {
-            None if run.len() == 1 => format!("r=\"1.2\" fill=\"{}\"", look.colour),
-            radius => format!("r=\"{}\" {}", radius.unwrap_or(1.2), look.marker),
-        };
-        for point in run {
-            let (Some((x, y)), Some(rho)) = (frame.at(point), point.rho) else { continue };
-            let interval = point.interval.map_or_else(String::new, |(lo, hi)| format!(" [{lo:.3}, {hi:.3}]"));
-            drawing.push(format_args!(
-                "<circle class=\"{class}\" data-layer=\"{}\" cx=\"{}\" cy=\"{}\" {marker}>\
-                 <title>layer {}: {rho:.3}{interval}</title></circle>",
-                point.layer,
-                Length(x),
-                Length(y),
-                point.layer
-            ));
-        }
-    }
+/// The sentences below a figure; returns the lower edge.
+pub(super) fn write_caption(drawing: &mut Drawing, caption: &[String], bottom: f64) -> f64 {
+    epikv_figures::write_caption(drawing, caption, LEFT, WIDTH - LEFT - RIGHT, bottom)
 }

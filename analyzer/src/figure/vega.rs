@@ -4,19 +4,18 @@ use serde_json::{Value, json};
 
 use super::heat::HeatChart;
 use super::lines::LineChart;
-use super::look::LINE_LOOKS;
 
 /// The grammar that the specs are written in.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v5.json";
 
 /// A spec of lines: ribbons, whiskers, lines and points, a panel a column.
 pub(super) fn lines(chart: &LineChart) -> String {
-    let names = chart.names();
-    let colours: Vec<&str> = (0..names.len()).map(|at| LINE_LOOKS[at % LINE_LOOKS.len()].colour).collect();
+    let (names, colours): (Vec<&str>, Vec<&str>) =
+        chart.looks().iter().map(|(name, look)| (*name, look.colour)).unzip();
     let colour =
         json!({ "field": "line", "type": "nominal", "title": null, "scale": { "domain": names, "range": colours } });
     let (layer, y) = (
-        json!({ "field": "layer", "type": "quantitative", "title": "layer", "axis": { "tickMinStep": 1 } }),
+        json!({ "field": "x", "type": "quantitative", "title": "layer", "axis": { "tickMinStep": 1 } }),
         json!({ "field": "y", "type": "quantitative", "title": chart.y_label }),
     );
     let bounds = |mark: Value, lo: &str, hi: &str| {

@@ -14,6 +14,7 @@ use crate::lags::LagRho;
 use crate::study::Settings;
 
 pub use beside::{band_surprisal, comparisons, difficulty, enrichment, group_pairs, heterogeneity};
+pub(crate) use recorded::{signal_of_age, signal_of_column};
 pub use recorded::{signals_age, signals_attn, signals_hs, signals_kv, signals_score, signals_token};
 
 /// Interval of rho within traces, as the files name it.

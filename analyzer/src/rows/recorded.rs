@@ -6,8 +6,22 @@ use epikv_schemas::{PerLayer, SignalsAge, SignalsAttn, SignalsHs, SignalsKv, Sig
 
 use crate::record::{Column, Recording};
 
-/// The age that has a column of its own.
+/// The age that has a column of its own, since `@` and `=` stand in no name of a column, and that column.
 const AGE_64: &str = "h2o_attn@age=64";
+const AGE_64_COLUMN: &str = "h2o_attn_age64";
+
+/// What stands before the age in the name of a signal.
+const AGED: &str = "h2o_attn@age=";
+
+/// The signal that a column of numbers holds; in `signals_age` the age is a column of its own.
+pub(crate) fn signal_of_column(column: &'static str) -> &'static str {
+    if column == AGE_64_COLUMN { AGE_64 } else { column }
+}
+
+/// The signal of the rows of an age in `signals_age`; `None` for an age that no signal has.
+pub(crate) fn signal_of_age(age: i32) -> Option<&'static str> {
+    epikv_signals::find(&format!("{AGED}{age}")).ok().map(|row| row.spec.name)
+}
 
 /// Rows of `signals_hs`; `None` if no such signal was recorded.
 pub fn signals_hs(recordings: &[&Recording]) -> Option<Vec<SignalsHs>> {
@@ -115,7 +129,7 @@ pub fn signals_age(recordings: &[&Recording]) -> Option<Vec<SignalsAge>> {
     let mut rows = Vec::new();
     for recording in recordings {
         for column in recording.columns.iter().filter(|column| column.signal != AGE_64) {
-            let Some(age) = column.signal.strip_prefix("h2o_attn@age=").and_then(|age| age.parse().ok()) else {
+            let Some(age) = column.signal.strip_prefix(AGED).and_then(|age| age.parse().ok()) else {
                 continue;
             };
             let row = |(pos, &h2o_attn): (usize, &Option<f32>)| SignalsAge {
@@ -222,7 +236,22 @@ fn families<const N: usize>(recording: &Recording, signals: [&str; N]) -> Option
 
 #[cfg(test)]
 mod tests {
+    use epikv_schemas::{Kind, Record};
+
     use super::*;
+
+    #[test]
+    fn every_column_holds_a_signal_and_the_age_of_64_has_one() {
+        let tables = [SignalsHs::table(), SignalsKv::table(), SignalsToken::table(), SignalsAttn::table()];
+        let columns = tables.into_iter().chain([SignalsScore::table()]).flat_map(|table| table.columns);
+        let signals: Vec<&str> =
+            columns.filter(|column| column.kind == Kind::F32).map(|column| signal_of_column(column.name)).collect();
+        assert!(signals.contains(&AGE_64));
+        for signal in signals {
+            assert!(epikv_signals::SIGNALS.iter().any(|row| row.spec.name == signal), "{signal}");
+        }
+        assert_eq!((signal_of_age(16), signal_of_age(-1)), (Some("h2o_attn@age=16"), None));
+    }
 
     #[test]
     fn a_family_that_was_not_recorded_has_no_columns() {

@@ -10,6 +10,12 @@ pub fn mean(x: &[f64]) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// Mean of `x` (`[n]`) with `x[i]` taken `counts[i]` times, as a bootstrap draws it. Undefined (`None`) where nothing is taken.
+pub fn mean_of_counts(x: &[f64], counts: &[u32]) -> Option<f64> {
+    let (sum, n) = x.iter().zip(counts).fold((0.0, 0), |(sum, n), (x, &c)| (sum + x * f64::from(c), n + c));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
 /// `sum((x - mean)^2)`, two passes. Undefined as [`mean`].
 pub fn sum_of_squares(x: &[f64]) -> Option<f64> {
     let &pivot = x.first()?;
@@ -41,6 +47,7 @@ mod tests {
         assert_eq!(sum_of_squares(&[1.0, 2.0, 6.0]), Some(14.0));
         assert_eq!(sample_sd(&[1.0, 2.0, 6.0]), Some(7.0_f64.sqrt()));
         assert_eq!(sample_sd(&[0.1, 0.1, 0.1]), Some(0.0));
+        assert_eq!(mean_of_counts(&[1.0, 2.0, 6.0], &[2, 0, 1]), Some(8.0 / 3.0));
     }
 
     #[test]
@@ -48,5 +55,6 @@ mod tests {
         assert_eq!(mean(&[]), None);
         assert_eq!(sample_sd(&[1.0]), None);
         assert_eq!(mean(&[1.0, f64::NAN]), None);
+        assert_eq!(mean_of_counts(&[1.0], &[0]), None);
     }
 }

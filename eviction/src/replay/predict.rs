@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use epikv_schemas::{EvictionReplay, EvictionRun};
+use epikv_stats::moments::mean;
 use epikv_stats::resample::bootstrap;
 use epikv_stats::spearman;
 use serde::Serialize;
@@ -112,7 +113,7 @@ fn rho(cells: &BTreeMap<&str, BTreeMap<&str, Pairs>>, counts: &[u32]) -> Option<
         (measures.len() >= LEAST_POLICIES).then(|| spearman(&measures, &free)).flatten()
     };
     let all: Vec<f64> = cells.values().filter_map(of_budget).collect();
-    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    mean(&all)
 }
 
 #[cfg(test)]

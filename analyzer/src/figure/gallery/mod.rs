@@ -1,7 +1,8 @@
-//! All figures but the detailed one, each a file: from findings to a [`Chart`], or nothing where there is nothing to draw.
+//! All figures, each a file: from findings to a [`Chart`], or nothing where there is nothing to draw.
 
 mod agreement;
 mod datasets;
+mod layers;
 mod pairs;
 mod scopes;
 mod smoothing;
@@ -11,9 +12,26 @@ mod two_band;
 use epikv_signals::Smoother;
 
 use super::chart::Chart;
-use super::choose::About;
 use crate::decisions::AtBudget;
 use crate::findings::{DatasetFindings, Finding, Source};
+use crate::reference::Reference;
+use crate::study::Settings;
+
+/// Stem of the files of the detailed figure, which a page shows first.
+pub const LAYERS: &str = "figure_layers";
+
+/// What a figure is about, besides the findings.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// Name of the model.
+    pub model: &'a str,
+    /// Its layers.
+    pub n_layers: usize,
+    /// The study's settings.
+    pub settings: &'a Settings,
+    /// Published coefficients to draw as well.
+    pub reference: Option<&'a Reference>,
+}
 
 /// Problem sets that a figure of panels holds; more would be too small to read.
 const MOST_DATASETS: usize = 4;
@@ -30,6 +48,7 @@ struct Found<'a> {
 type Row = (&'static str, fn(&Found<'_>) -> Option<Chart>);
 
 static ROWS: &[Row] = &[
+    (LAYERS, layers::chart),
     ("figure_bands", two_band::chart),
     ("figure_smoothing", smoothing::chart),
     ("figure_scopes", scopes::chart),
@@ -40,7 +59,8 @@ static ROWS: &[Row] = &[
 ];
 
 /// Stems of the files of all figures.
-pub const GALLERY: [&str; 7] = [
+pub const GALLERY: [&str; 8] = [
+    LAYERS,
     "figure_bands",
     "figure_smoothing",
     "figure_scopes",
@@ -99,6 +119,14 @@ fn counts(dataset: &DatasetFindings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_signal_of_layers_there_is_no_figure() {
+        let settings = crate::study::tests::settings();
+        let about = About { model: "m", n_layers: 4, settings: &settings, reference: None };
+        let none = AtBudget { budget: String::new(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
+        assert!(gallery(&[], &none, &about).is_empty());
+    }
 
     #[test]
     fn the_list_names_every_figure() {

@@ -29,9 +29,9 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         let lines = SCOPES.iter().map(|(name, of)| {
             let point = |layer| {
                 let (y, whisker) = of(dataset.find(Source::Model, signal, Some(layer), smoother)?);
-                Some(LinePoint { layer, y, ribbon: None, whisker })
+                Some(LinePoint { layer, y, whisker, ..LinePoint::default() })
             };
-            Line { name: (*name).to_owned(), points: (0..n_layers).filter_map(point).collect() }
+            Line::new(*name, (0..n_layers).filter_map(point).collect())
         });
         LinePanel { heading: dataset.dataset.clone(), note: counts(dataset), lines: lines.collect() }
     };

@@ -14,7 +14,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
                 let finding = dataset.find(Source::Model, signal, Some(layer), smoother)?;
                 Some(LinePoint { layer, y: finding.correlation.within.rho, ..LinePoint::default() })
             };
-            Line { name: found.name(smoother), points: (0..n_layers).filter_map(point).collect() }
+            Line::new(found.name(smoother), (0..n_layers).filter_map(point).collect())
         });
         LinePanel { heading: dataset.dataset.clone(), note: counts(dataset), lines: lines.collect() }
     };

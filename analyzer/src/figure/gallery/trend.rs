@@ -30,7 +30,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
                 let all: Vec<f64> = finding.shapes.iter().filter_map(|shape| shape.rho_position).collect();
                 Some(LinePoint { layer, y: mean(&all), ..LinePoint::default() })
             };
-            Line { name: (*signal).to_owned(), points: (0..n_layers).filter_map(point).collect() }
+            Line::new(*signal, (0..n_layers).filter_map(point).collect())
         };
         let lines = signals.iter().take(MOST_LINES).map(line).collect();
         LinePanel { heading: dataset.dataset.clone(), note: counts(dataset), lines }

@@ -19,9 +19,10 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
             let point = |layer| {
                 let pooled = &dataset.find(Source::Model, signal, Some(layer), smoother)?.correlation.pooled;
                 let ribbon = pooled.ci_lo.zip(pooled.ci_hi);
-                Some(LinePoint { layer, y: pooled.rho, ribbon, whisker: pooled.boot_lo.zip(pooled.boot_hi) })
+                let whisker = pooled.boot_lo.zip(pooled.boot_hi);
+                Some(LinePoint { layer, y: pooled.rho, ribbon, whisker, ..LinePoint::default() })
             };
-            Line { name: dataset.dataset.clone(), points: (0..n_layers).filter_map(point).collect() }
+            Line::new(&dataset.dataset, (0..n_layers).filter_map(point).collect())
         };
         let mut lines: Vec<Line> = found.datasets.iter().take(MOST_LINES).map(line).collect();
         // Published layers of another depth have places of their own, which the detailed figure draws.
@@ -30,7 +31,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
             let points: Vec<LinePoint> =
                 points.map(|(layer, rho)| LinePoint { layer, y: Some(rho), ..LinePoint::default() }).collect();
             if !points.is_empty() {
-                lines.push(Line { name: format!("published ({})", published.name), points });
+                lines.push(Line::new(format!("published ({})", published.name), points));
             }
         }
         let note = found.datasets.first().filter(|_| found.datasets.len() == 1).map(counts).unwrap_or_default();

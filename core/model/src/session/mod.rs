@@ -77,7 +77,7 @@ impl<'m> Session<'m> {
         Self { decoder, rows: Vec::new(), ledger: Ledger::default(), until: None }
     }
 
-    /// Ends each row as soon as `until` holds for its new tokens.
+    /// Ends each row as soon as `until` holds, which is asked after each new token.
     #[must_use]
     pub fn until(self, until: Until<'m>) -> Self {
         Self { until: Some(until), ..self }

@@ -86,8 +86,8 @@ pub struct FinishedRow {
     pub wall: Duration,
 }
 
-/// A condition on the new tokens of a row.
-pub type Until<'a> = &'a (dyn Fn(&[u32]) -> bool + Sync);
+/// A condition on a row: its key, and its new tokens so far.
+pub type Until<'a> = &'a (dyn Fn(usize, &[u32]) -> bool + Sync);
 
 /// What ends a row besides its own tokens and their number.
 #[derive(Clone, Copy)]
@@ -193,7 +193,7 @@ impl Row {
         self.margins.push(choice.margin);
         self.finish = if self.spec.stop_ids.contains(&choice.token) {
             Some(Finish::Eos)
-        } else if ends.until.is_some_and(|until| until(&self.generated)) {
+        } else if ends.until.is_some_and(|until| until(self.spec.key, &self.generated)) {
             Some(Finish::Stopped)
         } else if self.generated.len() >= self.spec.max_new {
             Some(Finish::Length)
