@@ -6,8 +6,13 @@ use anyhow::Result;
 use epikv_schemas::fs;
 use serde::Deserialize;
 
+use crate::report::Refused;
+
 /// A file of pairs is read whole.
 const LIMIT: u64 = 1 << 30;
+
+/// A line as it should be.
+const EXAMPLE: &str = r#"{"pred": "1/2", "gold": "0.5", "equal": true}"#;
 
 /// What `pred` is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -47,8 +52,7 @@ pub(crate) struct BadPair {
 
 impl BadPair {
     pub(crate) fn hint(&self) -> String {
-        let line = r#"{"pred": "1/2", "gold": "0.5", "equal": true}"#;
-        format!("line {} should be an object such as {line}; only pred and gold are needed", self.line)
+        format!("line {} should be an object such as {EXAMPLE}; only pred and gold are needed", self.line)
     }
 }
 
@@ -63,5 +67,10 @@ pub(super) fn read_pairs(path: &Path) -> Result<Vec<Pair>> {
             Err(source) => Err(BadPair { path: path.to_owned(), line, source }.into()),
         }
     });
-    pairs.collect()
+    let pairs = pairs.collect::<Result<Vec<Pair>>>()?;
+    if pairs.is_empty() {
+        let what = format!("{}: expected pairs of answers, got none", path.display());
+        return Err(Refused::new(what, format!("a line is an object such as {EXAMPLE}")).into());
+    }
+    Ok(pairs)
 }
