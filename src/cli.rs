@@ -1,6 +1,9 @@
 //! What can be typed.
 
+#[cfg(test)]
+mod contract;
 mod correlate;
+mod count;
 mod doctor;
 mod evict;
 mod grade;
@@ -11,6 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_model::linear::WeightFormat;
+use epikv_eviction::Budget;
 use epikv_model::load::ModelRef;
 
 use crate::batch::Batch;
@@ -34,13 +38,9 @@ pub(crate) struct Cli {
     pub(crate) verbose: u8,
 }
 
-/// A count that may not be zero.
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("expected at least 1".to_owned()),
-        Ok(n) => Ok(n),
-        Err(error) => Err(format!("{error}")),
-    }
+/// A budget, with or without space around it.
+fn budget(text: &str) -> Result<Budget, epikv_eviction::Error> {
+    text.trim().parse()
 }
 
 /// Subcommands.
@@ -86,14 +86,11 @@ pub(crate) struct ModelArgs {
     /// Threads; all cores by default. Changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
-    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
-    #[arg(long, value_name = "N|auto", default_value = "8")]
-    pub(crate) batch: Batch,
     /// Seed of everything random.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// Only the first N items of the input.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count::items)]
     pub(crate) limit: Option<usize>,
     /// Replace results that are already there.
     #[arg(long)]
@@ -136,7 +133,7 @@ pub(crate) struct ProblemsArgs {
     #[arg(value_enum, value_name = "FAMILY")]
     pub(crate) family: Family,
     /// How many.
-    #[arg(long, default_value_t = 200, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = count::items)]
     pub(crate) n: usize,
     /// Another seed gives other problems.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
@@ -202,11 +199,14 @@ pub(crate) struct TraceArgs {
     /// both give the same bits.
     #[arg(long, value_enum, default_value_t = Kernel::Fused)]
     pub(crate) kernel: Kernel,
+    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with = "import")]
+    pub(crate) batch: Batch,
     /// New tokens of a trace at most.
-    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
     /// Samples of each problem.
-    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = count::samples)]
     pub(crate) samples: u32,
     /// How tokens are chosen.
     #[command(flatten)]

@@ -61,7 +61,6 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         writeln!(std::io::stderr(), "\n== {name}")?;
         let mut typed: Vec<OsString> =
             vec!["epikv".into(), name.into(), "--model".into(), "tiny".into(), "--fresh".into()];
-        typed.extend(["--batch".into(), N_PROBLEMS.to_string().into()]);
         typed.extend(args.threads.iter().flat_map(|n| ["--threads".into(), n.to_string().into()]));
         typed.extend(args.quiet.then(|| "--quiet".into()));
         typed.extend(flags.iter().flat_map(|(flag, path)| [flag.into(), path.into()]));
@@ -85,6 +84,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         done(label::run(&args))?;
     }
     if let Command::Correlate(args) =
+        // Only correlation has no rows that run together.
+        let batch = (name != "correlate").then(|| ["--batch".into(), N_PROBLEMS.to_string().into()]);
+        typed.extend(batch.into_iter().flatten());
         step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], CORRELATE)?
     {
         done(correlate::run(&args))?;

@@ -148,6 +148,13 @@ fn settings_outside_their_range() {
     place.epikv(&[&label[..], &["--stride", "64"]].concat()).refused(&["--stride", "32"]);
     assert_eq!(place.epikv(&[&label[..], &["--batch", "0"]].concat()).code(), 2);
     assert_eq!(place.epikv(&[&label[..], &["--threads", "100000"]].concat()).code(), 2);
-    place.epikv(&[&label[..], &["--window", "18446744073709551615", "--max-new", "4"]].concat()).ok();
+    for larger in [["--window", "18446744073709551615"], ["--max-new", "1099511627776"], ["--batch", "4097"]] {
+        place.epikv(&[&label[..], &larger].concat()).refused(&[larger[0], larger[1], "from 1 to"]);
+    }
+    assert!(!place.path("l").exists());
+    place.epikv(&[&label[..], &["--window", "16777216", "--max-new", "4"]].concat()).ok();
+    place
+        .epikv(&["problems", "tiny", "--n", "99999999999999999", "--out", "p.jsonl"])
+        .refused(&["--n", "from 1 to 1000000"]);
     trace(&place, &["--problems", "problems.jsonl", "--temperature=-1"]).refused(&["--temperature"]);
 }
