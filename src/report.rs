@@ -63,6 +63,7 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         .or_else(|| error.downcast_ref::<epikv_signals::Error>().and_then(epikv_signals::Error::hint))
         .or_else(|| error.downcast_ref::<crate::grade::BadPair>().map(crate::grade::BadPair::hint))
         .or_else(|| error.downcast_ref::<crate::config_file::UnknownKey>().map(crate::config_file::UnknownKey::hint))
+        .or_else(|| error.downcast_ref::<crate::config_file::BadValue>().map(crate::config_file::BadValue::hint))
         .or_else(|| error.downcast_ref::<crate::output::Exists>().map(crate::output::Exists::hint))
-}
         .or_else(|| error.downcast_ref::<Refused>().map(|refused| refused.hint.clone()))
+}
