@@ -6,6 +6,7 @@ mod correlate;
 mod count;
 mod doctor;
 mod evict;
+mod export;
 mod grade;
 mod label;
 mod plan;
@@ -13,8 +14,8 @@ mod plan;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use epikv_model::linear::WeightFormat;
 use epikv_eviction::Budget;
+use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 
 use crate::batch::Batch;
@@ -22,6 +23,7 @@ use crate::batch::Batch;
 pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::evict::EvictArgs;
+pub(crate) use self::export::ExportArgs;
 pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{AnswerName, ByName, InterventionName, LabelArgs, Preset, ProtocolName, StopName};
 pub(crate) use self::plan::PlanArgs;
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     Policies(PoliciesArgs),
     /// Memory on paper: weights, keys and values, attention matrices, and how many requests fit on a device.
     Plan(PlanArgs),
+    /// Write labelled traces as an HTML page: which windows does each answer depend on?
+    Export(ExportArgs),
     /// Run everything on the built-in model and problems, in one folder.
     Demo(DemoArgs),
     /// Check this machine, the built-in model and the grader.
@@ -195,13 +199,13 @@ pub(crate) struct TraceArgs {
     /// The traces file to write.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) out: PathBuf,
+    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with = "import")]
+    pub(crate) batch: Batch,
     /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
     /// both give the same bits.
     #[arg(long, value_enum, default_value_t = Kernel::Fused)]
     pub(crate) kernel: Kernel,
-    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
-    #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with = "import")]
-    pub(crate) batch: Batch,
     /// New tokens of a trace at most.
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
