@@ -16,6 +16,9 @@ pub(crate) enum Batch {
 /// Rows of an automatic batch at most: more of them share no further reading of the weights worth the latency.
 const MOST: usize = 32;
 
+/// Rows that can be asked for: more of them wait for one another and for memory.
+const MOST_TYPED: usize = 1 << 12;
+
 /// Rows where the system does not tell what is free.
 const USUAL: usize = 8;
 
@@ -37,9 +40,9 @@ impl FromStr for Batch {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Ok(n) if n > 0 => Ok(Self::Rows(n)),
+            Ok(n) if (1..=MOST_TYPED).contains(&n) => Ok(Self::Rows(n)),
             _ if text == "auto" => Ok(Self::Auto),
-            _ => Err("expected auto or a number of at least 1".to_owned()),
+            _ => Err(format!("expected auto or a whole number from 1 to {MOST_TYPED}")),
         }
     }
 }
@@ -59,6 +62,6 @@ mod tests {
     fn a_number_or_auto() {
         assert_eq!("auto".parse(), Ok(Batch::Auto));
         assert_eq!("3".parse(), Ok(Batch::Rows(3)));
-        assert!(["0", "-1", "Auto", ""].iter().all(|text| text.parse::<Batch>().is_err()));
+        assert!(["0", "-1", "Auto", "", "4097"].iter().all(|text| text.parse::<Batch>().is_err()));
     }
 }

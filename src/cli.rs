@@ -1,8 +1,12 @@
 //! What can be typed.
 
+#[cfg(test)]
+mod contract;
 mod correlate;
+mod count;
 mod doctor;
 mod evict;
+mod export;
 mod grade;
 mod label;
 mod plan;
@@ -11,6 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use epikv_eviction::Budget;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 use serde_json::Value;
@@ -20,6 +25,7 @@ use crate::batch::Batch;
 pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::evict::EvictArgs;
+pub(crate) use self::export::ExportArgs;
 pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{AnswerName, ByName, InterventionName, LabelArgs, Preset, ProtocolName, StopName};
 pub(crate) use self::plan::PlanArgs;
@@ -36,13 +42,9 @@ pub(crate) struct Cli {
     pub(crate) verbose: u8,
 }
 
-/// A count that may not be zero.
-fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("expected at least 1".to_owned()),
-        Ok(n) => Ok(n),
-        Err(error) => Err(format!("{error}")),
-    }
+/// A budget, with or without space around it.
+fn budget(text: &str) -> Result<Budget, epikv_eviction::Error> {
+    text.trim().parse()
 }
 
 /// Subcommands.
@@ -64,6 +66,8 @@ pub(crate) enum Command {
     Policies(PoliciesArgs),
     /// Memory on paper: weights, keys and values, attention matrices, and how many requests fit on a device.
     Plan(PlanArgs),
+    /// Write labelled traces as an HTML page: which windows does each answer depend on?
+    Export(ExportArgs),
     /// Run everything on the built-in model and problems, in one folder.
     Demo(DemoArgs),
     /// Check this machine, the built-in model and the grader.
@@ -88,14 +92,11 @@ pub(crate) struct ModelArgs {
     /// Threads; all cores by default. Changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
-    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
-    #[arg(long, value_name = "N|auto", default_value = "8")]
-    pub(crate) batch: Batch,
     /// Seed of everything random.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// Only the first N items of the input.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count::items)]
     pub(crate) limit: Option<usize>,
     /// Replace results that are already there.
     #[arg(long)]
@@ -138,7 +139,7 @@ pub(crate) struct ProblemsArgs {
     #[arg(value_enum, value_name = "FAMILY")]
     pub(crate) family: Family,
     /// How many.
-    #[arg(long, default_value_t = 200, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 200, value_name = "N", value_parser = count::items)]
     pub(crate) n: usize,
     /// Another seed gives other problems.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
@@ -200,15 +201,18 @@ pub(crate) struct TraceArgs {
     /// The traces file to write.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) out: PathBuf,
+    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with = "import")]
+    pub(crate) batch: Batch,
     /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
     /// both give the same bits.
     #[arg(long, value_enum, default_value_t = Kernel::Fused)]
     pub(crate) kernel: Kernel,
     /// New tokens of a trace at most.
-    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
     /// Samples of each problem.
-    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = count::samples)]
     pub(crate) samples: u32,
     /// How tokens are chosen.
     #[command(flatten)]

@@ -16,7 +16,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use crate::cli::Cli;
 
@@ -42,6 +43,26 @@ impl UnknownKey {
     }
 }
 
+/// A value that its flag does not take.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {key}: {expected}, got {got}", path.display())]
+pub(crate) struct BadValue {
+    path: PathBuf,
+    key: String,
+    /// What the flag takes.
+    expected: String,
+    /// As the file has it.
+    got: String,
+    command: String,
+}
+
+impl BadValue {
+    /// What the reader can try.
+    pub(crate) fn hint(&self) -> String {
+        format!("`epikv {} --help` says what --{} takes", self.command, flag_of(&self.key))
+    }
+}
+
 /// Puts the flags of a configuration file right after the subcommand, before those that were typed.
 ///
 /// So the parser treats them alike: a later flag replaces an earlier one.
@@ -52,20 +73,31 @@ pub(crate) fn with_config_file(args: Vec<OsString>) -> Result<Vec<OsString>> {
     let table: toml::Table = text.parse().with_context(|| format!("{} is not TOML", path.display()))?;
     // The subcommand is the first word that is no flag.
     let at = args.iter().skip(1).position(|a| !a.to_string_lossy().starts_with('-')).map_or(args.len(), |i| i + 2);
-    check(path, &table, &args[..at])?;
-    let mut from_file = Vec::new();
+    let cli = Cli::command();
+    let command = args[..at].last().and_then(|word| cli.find_subcommand(word));
+    let mut from_file: Vec<OsString> = Vec::new();
     for (key, value) in &table {
-        let flag = format!("--{}", key.replace('_', "-"));
+        let mut typed: Vec<OsString> = Vec::new();
         match value {
-            toml::Value::Boolean(true) => from_file.push(flag.into()),
             toml::Value::Boolean(false) => {}
+            toml::Value::Boolean(true) => typed.push(format!("--{}", flag_of(key)).into()),
             value => {
                 let words = words(value).with_context(|| format!("{}: {key}", path.display()))?;
-                from_file.extend([flag.into(), words.into()]);
+                typed.extend([format!("--{}", flag_of(key)).into(), words.into()]);
             }
         }
+        // What is no subcommand is told by the parser.
+        if let Some(command) = command {
+            check(path, (key, value), &typed, command)?;
+        }
+        from_file.extend(typed);
     }
     Ok(args[..at].iter().cloned().chain(from_file).chain(args[at..].iter().cloned()).collect())
+}
+
+/// The flag of a key, without its dashes.
+fn flag_of(key: &str) -> String {
+    key.replace('_', "-")
 }
 
 /// A value as it would be typed.
@@ -87,21 +119,46 @@ fn words(value: &toml::Value) -> Result<String> {
     })
 }
 
-/// Refuses keys that are no flags of the subcommand, which `words` end with.
-fn check(path: &Path, table: &toml::Table, words: &[OsString]) -> Result<()> {
-    let cli = Cli::command();
-    let name = words.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
-    // What is no subcommand is told by the parser.
-    let Some(command) = cli.find_subcommand(&name) else { return Ok(()) };
-    let flags = || command.get_arguments().chain(cli.get_arguments()).filter_map(clap::Arg::get_long);
-    for key in table.keys() {
-        let flag = key.replace('_', "-");
-        if flags().all(|known| known != flag) {
-            let meant = epikv_eviction::nearest(&flag, flags()).map(str::to_owned);
-            return Err(UnknownKey { path: path.to_owned(), key: key.clone(), command: name, meant }.into());
+/// Refuses a key that is no flag of the subcommand, and a value that the flag does not take.
+fn check(path: &Path, (key, value): (&str, &toml::Value), typed: &[OsString], command: &clap::Command) -> Result<()> {
+    let (cli, flag, name) = (Cli::command(), flag_of(key), command.get_name().to_owned());
+    let flags = || command.get_arguments().chain(cli.get_arguments());
+    let Some(known) = flags().find(|arg| arg.get_long() == Some(&flag)) else {
+        let meant = epikv_eviction::nearest(&flag, flags().filter_map(clap::Arg::get_long)).map(str::to_owned);
+        return Err(UnknownKey { path: path.to_owned(), key: key.to_owned(), command: name, meant }.into());
+    };
+    let expected = match (known.get_action().takes_values(), value.is_bool()) {
+        (false, true) => None,
+        (false, false) => Some("expected true or false".to_owned()),
+        (true, true) => Some("expected a value".to_owned()),
+        (true, false) => {
+            let words = [OsString::from("epikv"), name.clone().into()].into_iter().chain(typed.iter().cloned());
+            Cli::try_parse_from(words).err().and_then(|error| wrong_value(&error))
         }
+    };
+    let refused = |expected| BadValue {
+        path: path.to_owned(),
+        key: key.to_owned(),
+        expected,
+        got: value.to_string(),
+        command: name,
+    };
+    expected.map_or(Ok(()), |expected| Err(refused(expected).into()))
+}
+
+/// What the parser says of a value; nothing where it misses other flags, which are not there yet.
+fn wrong_value(error: &clap::Error) -> Option<String> {
+    if !matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::UnknownArgument) {
+        return None;
     }
-    Ok(())
+    let known = match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(known)) if !known.is_empty() => {
+            Some(format!("expected one of {}", known.join(", ")))
+        }
+        _ => None,
+    };
+    let said = std::error::Error::source(error).map(ToString::to_string);
+    Some(said.or(known).unwrap_or_else(|| "expected another value".to_owned()))
 }
 
 fn config_path(args: &[OsString]) -> Option<OsString> {
@@ -154,6 +211,25 @@ mod tests {
         let error = with("batch = 1979-05-27", &["epikv", "evict"]).unwrap_err();
         assert!(format!("{error:#}").contains("batch: expected text, number"), "{error:#}");
         assert!(with("verbose = true", &["epikv", "evict"]).is_ok());
+    }
+
+    #[test]
+    fn a_value_that_a_flag_does_not_take_names_file_key_and_value() {
+        for (text, said) in [
+            ("limit = 'x'", "limit: expected a whole number from 1 to 1000000, got \"x\""),
+            ("limit = 1.5", "limit: expected a whole number from 1 to 1000000, got 1.5"),
+            ("limit = true", "limit: expected a value, got true"),
+            ("fresh = 'yes'", "fresh: expected true or false, got \"yes\""),
+            ("fresh = 1", "fresh: expected true or false, got 1"),
+            ("weights = 'q4'", "weights: expected one of f32, q8_0, got \"q4\""),
+            ("budgets = [128, 0]", "from 1 to 16777216"),
+            ("model = 'no/such'", "model: "),
+        ] {
+            let error = with(text, &["epikv", "evict"]).unwrap_err();
+            let bad = error.downcast_ref::<BadValue>().unwrap_or_else(|| panic!("{text}: {error}"));
+            assert!(bad.to_string().contains(said) && bad.to_string().contains("run.toml: "), "{bad}");
+            assert!(bad.hint().starts_with("`epikv evict --help`"), "{}", bad.hint());
+        }
     }
 
     #[test]

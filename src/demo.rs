@@ -7,9 +7,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Parser;
-use epikv_schemas::{EvictionRun, LabelToken, LabelTrace, LabelWindow, Manifest, Record, Trace, fs, read_table};
+use epikv_schemas::{EvictionRun, LabelToken, LabelTrace, LabelWindow, Manifest, Record, Trace, read_table};
 use epikv_tasks::problem::write_problems;
 use epikv_tasks::tiny::Level;
 use serde_json::json;
@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::check::Check;
 use crate::cli::{Cli, Command, DemoArgs};
 use crate::output::{Done, RunFolder};
+use crate::report::Refused;
 use crate::{correlate, evict, golds, label, problems, trace};
 
 /// Problems, drawn with this seed.
@@ -44,25 +45,48 @@ const ANSWER_TOKENS: &str = "64";
 /// Known needs must be recovered with at least this area under the ROC curve.
 const LEAST_AUC: f64 = 0.9;
 
+/// What the manifest calls the command; by it a folder is known to be a demo's.
+const COMMAND: &str = "demo";
+
+/// The problems, which are written first.
+const PROBLEMS: &str = "problems.jsonl";
+
 /// Where the reports of all steps go in the end.
 const REPORT: &str = "report.md";
+
+/// Whether a demo may write there: nothing is there yet, or its manifest says that a demo wrote it.
+fn is_new_or_a_demo(out: &Path) -> bool {
+    let Ok(mut entries) = out.read_dir() else { return !out.exists() };
+    let of_a_demo = |manifest: Manifest| {
+        manifest.entries().iter().any(|entry| entry.info.get("command").is_some_and(|command| command == COMMAND))
+    };
+    entries.next().is_none() || Manifest::open(out).is_ok_and(of_a_demo)
+}
 
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let (out, started) = (&args.out, Instant::now());
-    if out.exists() && !out.join("manifest.jsonl").exists() && out.read_dir()?.next().is_some() {
-        bail!("{}: expected a new folder or one of an earlier demo, got a folder of something else", out.display());
+    if !is_new_or_a_demo(out) {
+        let what =
+            format!("--out {}: expected a new folder or one of a demo, got one of something else", out.display());
+        return Err(Refused::new(what, "another --out keeps it; a demo replaces what is in its folder").into());
     }
-    fs::create_folder(out)?;
-    let (problem_file, trace_file) = (out.join("problems.jsonl"), out.join("traces.parquet"));
-    write_problems(&problem_file, &problems::tiny(Level::Default, SEED, N_PROBLEMS))?;
+    let (problem_file, trace_file) = (out.join(PROBLEMS), out.join("traces.parquet"));
+    let mut folder = RunFolder::open(out, &[PROBLEMS], true)?;
+    // First of all, so that the folder of a demo that was killed is known to be one.
+    folder.note("command", json!(COMMAND));
+    let made = problems::tiny(Level::Default, SEED, N_PROBLEMS);
+    folder.write_by(PROBLEMS, |path| Ok(write_problems(path, &made)?))?;
+    folder.finish()?;
 
     let step = |name: &str, flags: &[(&str, &Path)], words: &[&str]| -> Result<Command> {
         writeln!(std::io::stderr(), "\n== {name}")?;
         let mut typed: Vec<OsString> =
             vec!["epikv".into(), name.into(), "--model".into(), "tiny".into(), "--fresh".into()];
-        typed.extend(["--batch".into(), N_PROBLEMS.to_string().into()]);
         typed.extend(args.threads.iter().flat_map(|n| ["--threads".into(), n.to_string().into()]));
+        // Only correlation has no rows that run together.
+        let batch = (name != "correlate").then(|| ["--batch".into(), N_PROBLEMS.to_string().into()]);
+        typed.extend(batch.into_iter().flatten());
         typed.extend(args.quiet.then(|| "--quiet".into()));
         typed.extend(flags.iter().flat_map(|(flag, path)| [flag.into(), path.into()]));
         typed.extend(words.iter().map(OsString::from));
@@ -102,7 +126,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let shown: String = checks.iter().map(Check::line).collect();
     reports.push(format!("# Self-check\n\n{shown}"));
     let mut folder = RunFolder::open(out, &[REPORT], true)?;
-    folder.note("command", json!("demo"));
+    folder.note("command", json!(COMMAND));
     folder.write_bytes(REPORT, reports.join("\n").as_bytes())?;
     folder.finish()?;
 

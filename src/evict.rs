@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use epikv_eviction::{Budget, Cells, LabelSet, Progress, Records, Settings, Summary, evict};
+use epikv_eviction::{Cells, LabelSet, Progress, Records, Settings, Summary, check, evict};
 use epikv_schemas::{LabelToken, read_table};
 use epikv_tasks::problem::read_problems;
 
@@ -18,10 +18,10 @@ use self::declared::declare;
 use self::files::{About, FILES};
 use self::layers::ChosenLayers;
 pub(crate) use self::layers::Overlap;
-use self::policies::{announce, comparisons, policies};
+use self::policies::{announce, check_compared, comparisons, policies};
 use crate::cli::EvictArgs;
 use crate::output::{Done, RunFolder};
-use crate::{label, progress, setup, trace};
+use crate::{progress, setup, trace};
 
 /// The file of a label folder that is read.
 const LABELS: &str = "label_tokens.parquet";
@@ -32,35 +32,32 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let layers = layers.map(|path| ChosenLayers::read(path, args.layers_dataset.as_deref())).transpose()?;
     let mut settings = settings(args, layers.as_ref())?;
     if let Some(traces) = &args.replay {
-        return replay::run(args, traces, settings);
+        return replay::run(args, traces, settings, layers.as_ref());
     }
     let comparisons = comparisons(args)?;
-    // A shard writes cells and nothing else, so that several can work in one folder.
+    let Some(problem_file) = &args.problems else { bail!("--problems: expected a file, got none") };
+    let mut problems = read_problems(problem_file)?;
+    problems.truncate(args.model.limit.unwrap_or(usize::MAX));
+    let labels = args.labels.as_deref().map(read_labels).transpose()?;
+    settings.threads = setup::threads(args.model.threads)?;
+    let model = setup::model(&args.model)?;
+    settings.batch = args.batch.rows(&model, model.decoder.config().max_positions);
+    if let Some(layers) = &layers {
+        layers.check(problems.iter().map(|problem| problem.id.as_str()), &model)?;
+    }
+    check(&model, &problems, labels.as_ref(), &settings)?;
+    let records = Records { steps: args.record_steps, signals: !args.record_signals.is_empty() };
+    let cells = Cells::open(&args.out, records, args.model.fresh)?;
+    check_compared(&comparisons, &settings, &cells)?;
+    // Only now, when all that was asked for can be done, is anything removed or written. A shard writes cells and nothing
+    // else, so that several can work in one folder.
     let folder = match settings.shard {
         None => Some(RunFolder::extend(&args.out, FILES, args.model.fresh)?),
         Some(_) => None,
     };
-    if args.model.fresh {
-        remove_cells(&args.out)?;
-    }
-    let records = Records { steps: args.record_steps, signals: !args.record_signals.is_empty() };
-    let cells = Cells::open(&args.out, records)?;
     let (comparisons, late) = declare(&args.out, comparisons, &cells, args.model.fresh)?;
     for late in &late {
         writeln!(std::io::stderr(), "warning: {late}")?;
-    }
-    let Some(problem_file) = &args.problems else { bail!("--problems: expected a file, got none") };
-    let mut problems = read_problems(problem_file)?;
-    problems.truncate(args.model.limit.unwrap_or(usize::MAX));
-    if let Some(layers) = &layers {
-        layers.check_problems(&problems)?;
-    }
-    let labels = args.labels.as_deref().map(read_labels).transpose()?;
-    settings.threads = setup::threads(args.model.threads)?;
-    let model = setup::model(&args.model)?;
-    settings.batch = args.model.batch.rows(&model, model.decoder.config().max_positions);
-    if let Some(layers) = &layers {
-        label::check_made_by(&layers.made_by, &model, &layers.path)?;
     }
     if !args.model.quiet {
         announce(&settings)?;
@@ -95,24 +92,6 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     Ok(done)
 }
 
-/// Removes what an unfinished run has left, and the flight recorder of a finished one.
-fn remove_cells(folder: &Path) -> Result<()> {
-    let unfinished = folder.join(".cells");
-    if unfinished.exists() {
-        std::fs::remove_dir_all(&unfinished).with_context(|| format!("removing {}", unfinished.display()))?;
-    }
-    let steps = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_part = |path: &std::path::PathBuf| {
-        path.file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(|name| name.starts_with("eviction_steps-") || name.starts_with("eviction_signals-"))
-    };
-    for path in steps.filter(is_part) {
-        std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
-    }
-    Ok(())
-}
-
 /// Checks what was typed.
 fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings> {
     trace::check(&args.sampling)?;
@@ -121,7 +100,6 @@ fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings>
         Some(layers) => layers.apply(policies)?,
         None => policies,
     };
-    let budgets = args.budgets.split(',').map(|text| Ok(text.trim().parse::<Budget>()?));
     Ok(Settings {
         max_new: args.max_new,
         temperature: args.sampling.temperature,
@@ -135,7 +113,7 @@ fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings>
         signals: args.record_signals.clone(),
         skip_infeasible: args.skip_infeasible,
         prompt: trace::prompt_options(&args.prompt),
-        ..Settings::new(policies, budgets.collect::<Result<_>>()?)
+        ..Settings::new(policies, args.budgets.clone())
     })
 }
 

@@ -107,7 +107,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let threads = setup::threads(args.model.threads)?;
     let model = setup::model_with_kernel(&args.model, args.kernel)?;
     let longest = traces.iter().map(|trace| trace.token_ids.len()).max().unwrap_or(0) + config.max_new;
-    let batch = args.model.batch.rows(&model, longest);
+    let batch = args.batch.rows(&model, longest);
     config = Config::try_from(Settings { threads, batch, ..Settings::clone(&config) })?;
     check_made_by(&made_by, &model, trace_file)?;
     let Some(folder) = folder else {

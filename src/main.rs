@@ -9,6 +9,7 @@ mod correlate;
 mod demo;
 mod doctor;
 mod evict;
+mod export;
 mod golds;
 mod grade;
 mod label;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Grade(args) => grade::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Claims(args) => claims::run(&args),

@@ -31,7 +31,7 @@ impl Exists {
     }
 
     pub(crate) fn hint(&self) -> String {
-        format!("--fresh replaces it, another --out keeps {}", self.path.display())
+        format!("--fresh replaces it, another path keeps {}", self.path.display())
     }
 }
 
@@ -51,13 +51,14 @@ pub(crate) struct RunFolder {
     written: Vec<PartInfo>,
     /// Parts that were written in their places while the run was under way.
     in_place: Vec<PartInfo>,
+    /// Folders that the run made, the innermost first. Where it fails, those that hold nothing are removed.
+    made: Vec<PathBuf>,
 }
 
 impl RunFolder {
     /// The folder of a run that goes on where it was: `files` are replaced by larger ones, and with `fresh` removed first.
     pub(crate) fn extend(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
-        fs::create_folder(folder)?;
-        if !fresh {
+        if !fresh && folder.is_dir() {
             // To go on beside a manifest that cannot be read would lose what it lists.
             Manifest::open(folder)?;
         }
@@ -70,6 +71,11 @@ impl RunFolder {
 
     /// Makes the folder, refuses to replace `files` unless `fresh`, and proves that it can be written.
     pub(crate) fn open(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
+        if folder.exists() && !folder.is_dir() {
+            bail!("{}: expected a folder for the results, got a file", folder.display());
+        }
+        let made = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let made: Vec<PathBuf> = made.map(Path::to_owned).collect();
         fs::create_folder(folder)?;
         for path in files.iter().map(|file| folder.join(file)).filter(|path| path.exists()) {
             if !fresh {
@@ -89,6 +95,7 @@ impl RunFolder {
             info: Map::new(),
             written: Vec::new(),
             in_place: Vec::new(),
+            made,
         };
         // Left by a run that was killed; and a folder that cannot be written fails now, not after hours.
         run.clear();
@@ -115,6 +122,15 @@ impl RunFolder {
         Ok(())
     }
 
+    /// Writes one file that is no table aside, by a function that is given its path.
+    pub(crate) fn write_by(&mut self, file: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        let path = self.folder.join(UNFINISHED).join(file);
+        write(&path)?;
+        let fs::Fingerprint { bytes, sha256 } = fs::fingerprint(&path)?;
+        self.written.push(PartInfo { file: file.to_owned(), rows: 0, sha256, bytes });
+        Ok(())
+    }
+
     /// Lists a file that stands in its place already. It is written by [`RunFolder::finish`] with the others.
     pub(crate) fn list(&mut self, part: PartInfo) {
         self.in_place.push(part);
@@ -129,6 +145,7 @@ impl RunFolder {
         for part in std::mem::take(&mut self.in_place).into_iter().chain(std::mem::take(&mut self.written)) {
             self.manifest.append(part, self.info.clone())?;
         }
+        self.made.clear();
         Ok(())
     }
 
@@ -141,6 +158,14 @@ impl RunFolder {
 impl Drop for RunFolder {
     fn drop(&mut self) {
         self.clear();
+        if !self.made.is_empty() {
+            // Where nothing was kept of a generation.
+            let _ = std::fs::remove_dir(self.folder.join(".cells"));
+        }
+        // A folder with anything in it stays.
+        for folder in &self.made {
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 

@@ -3,6 +3,21 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+/// What this crate itself refuses, with what to try.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub(crate) struct Refused {
+    /// Place, expected, got.
+    what: String,
+    hint: String,
+}
+
+impl Refused {
+    pub(crate) fn new(what: String, hint: impl Into<String>) -> Self {
+        Self { what, hint: hint.into() }
+    }
+}
+
 /// Prints an error and gives the exit code: 1 if the run was told to stop, 2 if it could not be.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     // A closed stderr is no reason to panic.
@@ -49,7 +64,9 @@ fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         .or_else(|| error.downcast_ref::<epikv_labeler::Error>().and_then(epikv_labeler::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_analyzer::Error>().and_then(epikv_analyzer::Error::hint))
         .or_else(|| error.downcast_ref::<epikv_signals::Error>().and_then(epikv_signals::Error::hint))
-        .or_else(|| error.downcast_ref::<crate::grade::BadPair>().map(|_| crate::grade::BadPair::HINT.to_owned()))
+        .or_else(|| error.downcast_ref::<crate::grade::BadPair>().map(|_| crate::grade::BadPair::hint()))
         .or_else(|| error.downcast_ref::<crate::config_file::UnknownKey>().map(crate::config_file::UnknownKey::hint))
+        .or_else(|| error.downcast_ref::<crate::config_file::BadValue>().map(crate::config_file::BadValue::hint))
         .or_else(|| error.downcast_ref::<crate::output::Exists>().map(crate::output::Exists::hint))
+        .or_else(|| error.downcast_ref::<Refused>().map(|refused| refused.hint.clone()))
 }

@@ -1,6 +1,7 @@
 //! `epikv trace`: problems through a model, or traces made elsewhere, into a traces file.
 
 use std::io::Write;
+use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use epikv_model::Model;
@@ -140,7 +141,7 @@ struct Made {
 /// One generation to make.
 struct Planned<'p> {
     problem: &'p Problem,
-    prompt: Prompt,
+    prompt: Rc<Prompt>,
     sample: u32,
 }
 
@@ -156,7 +157,7 @@ fn generate(
     let mut plans = Vec::new();
     let max_positions = model.decoder.config().max_positions;
     for problem in problems {
-        let prompt = Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), options)?;
+        let prompt = Rc::new(Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), options)?);
         if let Some(refusal) = prompt.refusal(&problem.id, max_positions) {
             made.failures.push(refusal);
             continue;
@@ -177,7 +178,7 @@ fn generate(
     });
     let mut session = Session::new(&model.decoder);
     let longest = plans.iter().map(|plan| plan.prompt.ids.len()).max().unwrap_or(0) + args.max_new;
-    let batch = args.model.batch.rows(model, longest);
+    let batch = args.batch.rows(model, longest);
     session.run(specs, batch, |row| -> Result<()> {
         bar.inc(1);
         let plan = &plans[row.key];

@@ -13,6 +13,9 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Protect, Recency, Trigger};
 
+/// Largest number in a budget: beyond any context, and sums of such numbers are far from the largest integer.
+pub(crate) const MOST: usize = 1 << 24;
+
 /// Most tokens that recency protects.
 const MAX_RECENCY: usize = 128;
 
@@ -133,7 +136,7 @@ impl FromStr for Budget {
     fn from_str(text: &str) -> Result<Self> {
         let number = |digits: &str| {
             let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            plain.then(|| digits.parse().ok()).flatten()
+            plain.then(|| digits.parse().ok()).flatten().filter(|n| *n <= MOST)
         };
         let parsed = match text.strip_prefix("prompt+") {
             None => number(text).filter(|&n| n > 0).map(Self::Tokens),
@@ -235,6 +238,10 @@ mod tests {
         assert_eq!(resolved("prompt+25%", 50, Some(201)).expect("feasible"), 101, "rounded up");
         for text in ["", "0", "-3", "+3", "1.5", "prompt", "prompt+", "prompt+%", "prompt+1.5%", "prompt-3", "12 "] {
             assert!(matches!(text.parse::<Budget>(), Err(Error::BudgetForm { .. })), "{text}");
+        }
+        for text in ["16777217", "prompt+99999999999999999999", "prompt+18446744073709551615%"] {
+            let error = text.parse::<Budget>().expect_err(text).to_string();
+            assert!(error.contains("from 1 to 16777216") && error.contains(text), "{error}");
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Records {
 pub struct Cells {
     folder: PathBuf,
     records: Records,
+    /// Whether what is there counts for nothing.
+    fresh: bool,
     done: BTreeMap<Key, Finished>,
 }
 
@@ -73,13 +75,15 @@ pub(crate) fn listed(folder: &Path) -> Result<BTreeSet<PathBuf>> {
 }
 
 impl Cells {
-    /// The cells that are in a folder, which is made where it is missing.
+    /// The cells that are in a folder, none with `fresh`. Changes nothing on disk.
     ///
     /// # Errors
     /// A file that cannot be read. A cell whose file is damaged is done again.
-    pub fn open(folder: &Path, records: Records) -> Result<Self> {
-        fs::create_folder(&folder.join(FOLDER))?;
-        let mut cells = Self { folder: folder.to_owned(), records, done: BTreeMap::new() };
+    pub fn open(folder: &Path, records: Records, fresh: bool) -> Result<Self> {
+        let mut cells = Self { folder: folder.to_owned(), records, fresh, done: BTreeMap::new() };
+        if fresh {
+            return Ok(cells);
+        }
         let (runs, timings) = (cells.table::<EvictionRun>(), cells.table::<EvictionTiming>());
         if runs.exists() {
             let timings = if timings.exists() { read_table(&timings)?.0 } else { Vec::new() };
@@ -92,6 +96,25 @@ impl Cells {
             cells.add(runs, timings);
         }
         Ok(cells)
+    }
+
+    /// Makes the folder, once it is known that something will be kept in it. A fresh one is rid of the tables, the
+    /// unfinished cells and what was recorded.
+    pub(crate) fn begin(&self) -> Result<()> {
+        fs::create_folder(&self.folder.join(FOLDER))?;
+        if !self.fresh {
+            return Ok(());
+        }
+        let is_recorded = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            [EvictionStep::TABLE.name, EvictionSignal::TABLE.name].iter().any(|table| {
+                name.strip_prefix(table).is_some_and(|rest| rest.starts_with('-') && rest.ends_with(".parquet"))
+            })
+        };
+        let recorded = listed(&self.folder)?.into_iter().filter(is_recorded);
+        let tables = [self.table::<EvictionRun>(), self.table::<EvictionTiming>()];
+        let tables = tables.into_iter().filter(|table| table.exists());
+        remove(recorded.chain(tables).chain(self.parts("")?))
     }
 
     fn table<R: Record>(&self) -> PathBuf {
@@ -111,7 +134,8 @@ impl Cells {
 
     /// Files of unfinished runs, by the end of their names, in order.
     fn parts(&self, end: &str) -> Result<Vec<PathBuf>> {
-        let all = listed(&self.folder.join(FOLDER))?;
+        let folder = self.folder.join(FOLDER);
+        let all = if folder.exists() { listed(&folder)? } else { BTreeSet::new() };
         Ok(all.into_iter().filter(|path| path.to_string_lossy().ends_with(end)).collect())
     }
 
@@ -227,9 +251,10 @@ impl Cells {
     /// # Errors
     /// If a file cannot be removed.
     pub fn merged(self) -> Result<()> {
-        for path in self.parts(".parquet")? {
-            std::fs::remove_file(&path).map_err(|source| Error::Folder { path, source })?;
-        }
-        Ok(())
+        remove(self.parts(".parquet")?.into_iter())
     }
+}
+
+fn remove(mut paths: impl Iterator<Item = PathBuf>) -> Result<()> {
+    paths.try_for_each(|path| std::fs::remove_file(&path).map_err(|source| Error::Folder { path, source }))
 }

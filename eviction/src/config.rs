@@ -83,7 +83,9 @@ impl Settings {
         for policy in &self.policies {
             let seeds = if policy.policy.draws() { self.eviction_seeds.max(1) } else { 1 };
             for more in 0..seeds {
-                let policy = if more == 0 { policy.clone() } else { policy.with_seed(policy.policy.seed + more) };
+                // After the largest seed comes 0: any other one will do.
+                let seed = policy.policy.seed.wrapping_add(more);
+                let policy = if more == 0 { policy.clone() } else { policy.with_seed(seed) };
                 if all.iter().all(|other| other.name != policy.name) {
                     all.push(policy);
                 }
@@ -121,7 +123,8 @@ impl Settings {
     pub(crate) fn recorded(&self, n_layers: usize) -> Result<Vec<Recorded>> {
         let mut all = Vec::new();
         for name in &self.signals {
-            let found = epikv_signals::find(name)?.all(n_layers)?;
+            let named = |error: epikv_signals::Error| Error::from(error).of("--record-signals", name);
+            let found = epikv_signals::find(name).and_then(|row| row.all(n_layers)).map_err(named)?;
             if found.is_empty() {
                 return Err(Error::LateSignal { signal: name.clone() });
             }
@@ -190,6 +193,14 @@ mod tests {
         let names: Vec<String> = settings.ordered_policies().expect("rows").into_iter().map(|p| p.name).collect();
         assert_eq!(names, ["full", "h2o", "window"]);
         assert_eq!(settings.ordered_budgets().len(), 2);
+    }
+
+    #[test]
+    fn every_seed_has_other_ones_after_it() {
+        let typed = parse_policies([format!("random;seed={}", u32::MAX).as_str()], false).expect("known");
+        let settings = Settings { eviction_seeds: 3, ..Settings::new(typed, Vec::new()) };
+        let names: Vec<String> = settings.ordered_policies().expect("rows").into_iter().map(|p| p.name).collect();
+        assert_eq!(names, ["full", "random;seed=4294967295", "random", "random;seed=1"]);
     }
 
     #[test]

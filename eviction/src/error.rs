@@ -59,7 +59,10 @@ pub enum Error {
         score: Score,
     },
     /// A budget in a form that is not known.
-    #[error("budget: expected a number, prompt+N or prompt+N%, got {given:?}")]
+    #[error(
+        "budget: expected a number from 1 to {most}, or prompt+N or prompt+N% with N up to that, got {given:?}",
+        most = crate::budget::MOST
+    )]
     BudgetForm {
         /// As typed.
         given: String,
@@ -194,9 +197,19 @@ pub enum Error {
     /// The model failed.
     #[error("the model failed")]
     Model(#[from] epikv_model::Error),
-    /// A score could not be computed.
-    #[error("the score failed")]
+    /// A score or a signal could not be computed.
+    #[error(transparent)]
     Signals(#[from] epikv_signals::Error),
+    /// One of several things that were asked for, by its flag and name, and what is wrong with it.
+    #[error("{flag} {name}: {error}")]
+    Of {
+        /// The flag.
+        flag: &'static str,
+        /// What it was given.
+        name: String,
+        /// What is wrong.
+        error: Box<Self>,
+    },
     /// A problem could not become a prompt, or a generation a graded answer.
     #[error(transparent)]
     Tasks(Box<epikv_tasks::Error>),
@@ -221,16 +234,22 @@ impl From<epikv_tasks::Error> for Error {
 }
 
 impl Error {
+    /// The error with what it is an error of.
+    pub(crate) fn of(self, flag: &'static str, name: impl Into<String>) -> Self {
+        Self::Of { flag, name: name.into(), error: Box::new(self) }
+    }
+
     /// What the reader can try.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownPolicy { given, known } => Some(with_list(nearest(given, known.iter().copied()))),
             Self::UnknownPart { given, known, .. } => Some(with_list(nearest(given, known.iter().copied()))),
             Self::PartValue { expected, got, .. } => {
-                // Only the name of `name(argument)` can be misspelt.
+                // Only the name of `name(argument)` can be misspelt; of one that is right the argument is wrong.
                 let name = |word: &'static str| word.split(['(', ':']).next().unwrap_or(word).trim();
                 let forms = expected.split([',', ' ']).map(name).filter(|word| word.len() > 2);
-                Some(with_list(nearest(got.split('(').next().unwrap_or(got), forms)))
+                let given = got.split('(').next().unwrap_or(got);
+                Some(with_list(nearest(given, forms).filter(|meant| *meant != given)))
             }
             Self::PartForm { .. } => Some(with_list(None)),
             Self::SelectOf { .. } => {
@@ -251,6 +270,7 @@ impl Error {
             Self::Conflict { .. } => Some("--fresh starts over, another --out keeps what is there".to_owned()),
             Self::Model(error) => error.hint(),
             Self::Signals(error) => error.hint(),
+            Self::Of { error, .. } => error.hint(),
             Self::Tasks(error) => error.hint(),
             Self::Files(error) => error.hint(),
             _ => None,

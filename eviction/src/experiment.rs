@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use crate::budget::{Budget, Lengths, Limits};
 use crate::cells::{Cells, Finished, hash};
 use crate::config::Settings;
-use crate::decode::{Decoded, Generation, Watch, decode_all};
+use crate::decode::{Generation, decode_all};
 use crate::error::{Error, Result};
+use crate::keeper::{Ended, Keeper};
 use crate::labels::LabelSet;
 use crate::parse::NamedPolicy;
-use crate::recorder::Eviction;
 use crate::rows::{Cell, Writer};
 use crate::score::Score;
-use crate::under_way::{Recorded, fresh_cache};
+use crate::under_way::fresh_cache;
 
 /// How far the experiment is.
 #[derive(Debug, Clone, Copy)]
@@ -55,15 +55,23 @@ pub(crate) struct Prepared<'p> {
     /// The tokens generated without eviction, by sample.
     full: BTreeMap<u32, Vec<u32>>,
     /// The cells of these generations, by sample.
-    full_cells: BTreeMap<u32, String>,
+    pub(crate) full_cells: BTreeMap<u32, String>,
+}
+
+/// Checks all that can be checked before anything is decoded, as [`evict`] does before it changes anything in a folder.
+///
+/// # Errors
+/// A policy that does not fit the model or lacks its labels, labels of other prompts, a signal that cannot be recorded, a
+/// budget without room for some problems (unless they are to be skipped).
+pub fn check(model: &Model, problems: &[Problem], labels: Option<&LabelSet>, settings: &Settings) -> Result<()> {
+    checked(model, problems, labels, settings).map(drop)
 }
 
 /// Runs the experiment; `cells` keeps what is finished, so that it need not be done again.
 ///
 /// # Errors
-/// Before anything is decoded: a policy that does not fit the model or lacks its labels, labels of other prompts, a
-/// budget without room for some problems (unless they are to be skipped). While decoding: the model fails, a cell cannot
-/// be kept, or one that is there was made from something else.
+/// Before anything is decoded, as [`check`]. While decoding: the model fails, a cell cannot be kept, one that is there was
+/// made from something else, or a budget that depends on what is generated has no room.
 pub fn evict(
     model: &Model,
     problems: &[Problem],
@@ -72,30 +80,15 @@ pub fn evict(
     cells: Option<&Cells>,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Runs> {
+    let mut prepared = checked(model, problems, labels, settings)?;
+    if let Some(cells) = cells {
+        cells.begin()?;
+    }
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
-    for policy in &policies {
-        policy.policy.score.plan(model.decoder.config().n_layers)?;
-        let stream = settings.stream("", 0);
-        fresh_cache(&model.decoder, &policy.policy, Capacity::Fixed(1), stream)?;
-        if policy.policy.score == Score::Labels && labels.is_none_or(LabelSet::is_empty) {
-            return Err(Error::NoLabels { policy: policy.name.clone() });
-        }
-    }
-    settings.recorded(model.decoder.config().n_layers)?;
-    let mut prepared = prepare(model, problems, settings)?;
+    let (evicting, others): (Vec<_>, Vec<_>) = policies.iter().partition(|policy| policy.policy.evicts());
     let identity = model.provenance()?;
-    let mut experiment = Experiment { model, identity, settings, labels, cells, progress, runs: Runs::default() };
-    let evicting: Vec<&NamedPolicy> = policies.iter().filter(|p| p.policy.evicts()).collect();
-    let others: Vec<&NamedPolicy> = policies.iter().filter(|p| !p.policy.evicts()).collect();
-    for item in &prepared {
-        if let Some(labels) = labels {
-            labels.of_problem(&item.problem.id, &item.prompt.ids)?;
-        }
-        experiment.runs.failures.extend(item.refused.clone());
-    }
-    for budget in budgets.iter().filter(|budget| !budget.needs_full()) {
-        experiment.feasible(&prepared, &evicting, *budget)?;
-    }
+    let runs = Runs { failures: prepared.iter().filter_map(|item| item.refused.clone()).collect(), ..Runs::default() };
+    let mut experiment = Experiment { model, identity, settings, labels, cells, progress, runs };
     let n_groups = others.len() + evicting.len() * budgets.len();
     progress(Progress::Planned(prepared.len() * settings.samples as usize * n_groups));
     for policy in others {
@@ -108,7 +101,7 @@ pub fn evict(
             }
         }
     }
-    let feasible = budgets.iter().map(|budget| experiment.feasible(&prepared, &evicting, *budget));
+    let feasible = budgets.iter().map(|budget| feasible(settings, &prepared, &evicting, *budget));
     let feasible = feasible.collect::<Result<Vec<_>>>()?;
     for (budget, feasible) in budgets.iter().zip(&feasible) {
         for policy in &evicting {
@@ -123,6 +116,35 @@ pub fn evict(
     Ok(runs)
 }
 
+/// The problems with their prompts, after everything that can be checked before the first token.
+fn checked<'p>(
+    model: &Model,
+    problems: &'p [Problem],
+    labels: Option<&LabelSet>,
+    settings: &Settings,
+) -> Result<Vec<Prepared<'p>>> {
+    let n_layers = model.decoder.config().n_layers;
+    let policies = settings.ordered_policies()?;
+    for policy in &policies {
+        policy.fits(n_layers)?;
+        let stream = settings.stream("", 0);
+        fresh_cache(&model.decoder, &policy.policy, Capacity::Fixed(1), stream)?;
+        if policy.policy.score == Score::Labels && labels.is_none_or(LabelSet::is_empty) {
+            return Err(Error::NoLabels { policy: policy.name.clone() });
+        }
+    }
+    settings.recorded(n_layers)?;
+    let prepared = prepare(model, problems, settings)?;
+    for item in &prepared {
+        labels.map(|labels| labels.of_problem(&item.problem.id, &item.prompt.ids)).transpose()?;
+    }
+    let evicting: Vec<&NamedPolicy> = policies.iter().filter(|policy| policy.policy.evicts()).collect();
+    for budget in settings.ordered_budgets().into_iter().filter(|budget| !budget.needs_full()) {
+        feasible(settings, &prepared, &evicting, budget)?;
+    }
+    Ok(prepared)
+}
+
 fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> Result<Vec<Prepared<'p>>> {
     let max_positions = model.decoder.config().max_positions;
     let one = |(_, problem): (usize, &'p Problem)| {
@@ -134,7 +156,53 @@ fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> R
 }
 
 /// Which problem, by its place, and which sample.
-type Place = (usize, u32);
+pub(crate) type Place = (usize, u32);
+
+/// All problems with all samples.
+fn places(settings: &Settings, prepared: &[Prepared<'_>]) -> Vec<Place> {
+    (0..prepared.len()).flat_map(|place| (0..settings.samples).map(move |sample| (place, sample))).collect()
+}
+
+/// Which problems a budget can hold under every policy: one that some policy cannot run is run under none, so that all are
+/// compared on the same problems.
+fn feasible(
+    settings: &Settings,
+    prepared: &[Prepared<'_>],
+    policies: &[&NamedPolicy],
+    budget: Budget,
+) -> Result<BTreeMap<Place, bool>> {
+    let (mut all, mut worst, mut needed) = (BTreeMap::new(), None, 0);
+    for (place, sample) in places(settings, prepared) {
+        let item = &prepared[place];
+        let mut holds = true;
+        for policy in policies.iter().filter(|_| item.can_run(budget, sample)) {
+            match budget.limits_of(item.lengths(sample), &policy.policy, settings.matched) {
+                Ok(_) => {}
+                Err(Error::Infeasible { smallest, .. }) => {
+                    holds = false;
+                    needed = needed.max(smallest);
+                    worst.get_or_insert_with(|| (policy.name.clone(), item.problem.id.clone()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        all.insert((place, sample), holds);
+    }
+    match worst {
+        Some((policy, problem)) if !settings.skip_infeasible => {
+            let short = all.iter().filter(|(_, holds)| !**holds).map(|((place, _), _)| *place);
+            Err(Error::InfeasibleProblems {
+                budget,
+                policy,
+                n_infeasible: short.collect::<std::collections::BTreeSet<_>>().len(),
+                n_problems: prepared.len(),
+                problem,
+                smallest: needed,
+            })
+        }
+        _ => Ok(all),
+    }
+}
 
 struct Experiment<'a> {
     model: &'a Model,
@@ -147,53 +215,18 @@ struct Experiment<'a> {
     runs: Runs,
 }
 
+/// What one policy and budget take.
+#[derive(Default)]
+struct Work<'p> {
+    /// What is decoded.
+    jobs: Vec<(Limits, Generation<'p>)>,
+    /// By job: the place of the problem, and the cell.
+    cells: Vec<(usize, Cell)>,
+    /// What has ended without.
+    ended: Vec<Ended>,
+}
+
 impl Experiment<'_> {
-    /// All problems with all samples.
-    fn places(&self, prepared: &[Prepared<'_>]) -> Vec<Place> {
-        (0..prepared.len()).flat_map(|place| (0..self.settings.samples).map(move |sample| (place, sample))).collect()
-    }
-
-    /// Which problems a budget can hold under every policy: one that some policy cannot run is run under none, so that
-    /// all are compared on the same problems.
-    fn feasible(
-        &self,
-        prepared: &[Prepared<'_>],
-        policies: &[&NamedPolicy],
-        budget: Budget,
-    ) -> Result<BTreeMap<Place, bool>> {
-        let (mut all, mut worst, mut needed) = (BTreeMap::new(), None, 0);
-        for (place, sample) in self.places(prepared) {
-            let item = &prepared[place];
-            let mut holds = true;
-            for policy in policies.iter().filter(|_| item.can_run(budget, sample)) {
-                match budget.limits_of(item.lengths(sample), &policy.policy, self.settings.matched) {
-                    Ok(_) => {}
-                    Err(Error::Infeasible { smallest, .. }) => {
-                        holds = false;
-                        needed = needed.max(smallest);
-                        worst.get_or_insert_with(|| (policy.name.clone(), item.problem.id.clone()));
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            all.insert((place, sample), holds);
-        }
-        match worst {
-            Some((policy, problem)) if !self.settings.skip_infeasible => {
-                let short = all.iter().filter(|(_, holds)| !**holds).map(|((place, _), _)| *place);
-                Err(Error::InfeasibleProblems {
-                    budget,
-                    policy,
-                    n_infeasible: short.collect::<std::collections::BTreeSet<_>>().len(),
-                    n_problems: prepared.len(),
-                    problem,
-                    smallest: needed,
-                })
-            }
-            _ => Ok(all),
-        }
-    }
-
     /// All problems and samples under one policy and budget: rows for all of them, and the tokens that were generated.
     fn run(
         &mut self,
@@ -204,49 +237,13 @@ impl Experiment<'_> {
     ) -> Result<BTreeMap<Place, Vec<u32>>> {
         let writer = Writer { model: self.model, settings: self.settings, policy };
         let stop_ids = self.model.stop_ids();
-        let (mut jobs, mut cells, mut finished) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, sample) in self.places(prepared) {
-            let item = &prepared[place];
-            let mut cell = self.cell(item, policy, budget, sample)?;
+        let mut work = Work::default();
+        for (place, sample) in places(self.settings, prepared) {
+            let mut cell = self.cell(&prepared[place], policy, budget, sample)?;
             cell.infeasible = feasible.get(&(place, sample)) == Some(&false);
-            let mut replayed = None;
-            if policy.policy.score == Score::Labels && cell.refused.is_none() {
-                let labels = self.labels.map(|labels| labels.of_problem(&item.problem.id, &item.prompt.ids));
-                replayed = labels.transpose()?.flatten();
-                if replayed.is_none() {
-                    let missing = format!("{}: {} has no labels of it", item.problem.id, policy.name);
-                    self.runs.failures.push(missing.clone());
-                    cell.refused = Some(missing);
-                }
-            }
-            if cell.infeasible || cell.refused.is_some() || (budget.is_some() && cell.tokens.is_none()) {
-                let (run, failure) = writer.row(item, &cell, None)?;
-                finished.push(((place, sample), Finished { run, timing: None }, failure));
-                (self.progress)(Progress::Done);
-                continue;
-            }
-            let key = (item.problem.id.clone(), policy.name.clone(), budget.map(|b| b.to_string()), sample as i32);
-            if let Some(found) = self.cells.map(|cells| cells.find(&key, &cell.hash)).transpose()?.flatten() {
-                finished.push(((place, sample), found.clone(), None));
-                self.runs.n_resumed += 1;
-                (self.progress)(Progress::Done);
-                continue;
-            }
-            let limits = match cell.tokens {
-                Some(tokens) => Limits::new(tokens, item.prompt.ids.len(), policy.policy.protect)?,
-                None => Limits::unlimited(item.prompt.ids.len()),
-            };
-            let generation = Generation {
-                prompt: &item.prompt.ids,
-                max_new: self.settings.max_new,
-                stop_ids: &stop_ids,
-                sampling: self.settings.sampling(&item.problem.id, sample),
-                stream: self.settings.stream(&item.problem.id, sample),
-                labels: replayed,
-            };
-            jobs.push((limits, generation));
-            cells.push((place, cell));
+            self.add(&mut work, &writer, (place, &prepared[place]), cell, &stop_ids)?;
         }
+        let Work { jobs, cells, mut ended } = work;
         let fresh = Mutex::default();
         let keeper = Keeper {
             writer: &writer,
@@ -257,11 +254,11 @@ impl Experiment<'_> {
             progress: self.progress,
         };
         self.runs.ledger += decode_all(&self.model.decoder, &policy.policy, &jobs, self.settings.batch, &keeper)?;
-        finished.extend(fresh.into_inner().unwrap_or_else(PoisonError::into_inner));
+        ended.extend(fresh.into_inner().unwrap_or_else(PoisonError::into_inner));
         // As they ended is as chance would have it.
-        finished.sort_by_key(|(place, ..)| *place);
+        ended.sort_by_key(|(place, ..)| *place);
         let mut generated = BTreeMap::new();
-        for (place, Finished { run, timing }, failure) in finished {
+        for (place, Finished { run, timing }, failure) in ended {
             let tokens = run.token_ids.iter().flatten().map(|&id| id as u32);
             if run.token_ids.is_some() {
                 generated.insert(place, tokens.collect());
@@ -271,6 +268,56 @@ impl Experiment<'_> {
             self.runs.timings.extend(timing);
         }
         Ok(generated)
+    }
+
+    /// Adds a cell to what is to be decoded, or to what has ended without: it cannot be run, or was run before.
+    fn add<'p>(
+        &mut self,
+        work: &mut Work<'p>,
+        writer: &Writer<'_>,
+        (place, item): (usize, &'p Prepared<'_>),
+        mut cell: Cell,
+        stop_ids: &'p [u32],
+    ) -> Result<()> {
+        let (policy, sample) = (writer.policy, cell.sample);
+        let mut labels = None;
+        if policy.policy.score == Score::Labels && cell.refused.is_none() {
+            let found = self.labels.map(|labels| labels.of_problem(&item.problem.id, &item.prompt.ids));
+            labels = found.transpose()?.flatten();
+            if labels.is_none() {
+                let missing = format!("{}: {} has no labels of it", item.problem.id, policy.name);
+                self.runs.failures.push(missing.clone());
+                cell.refused = Some(missing);
+            }
+        }
+        if cell.infeasible || cell.refused.is_some() || (cell.budget.is_some() && cell.tokens.is_none()) {
+            let (run, failure) = writer.row(item, &cell, None)?;
+            work.ended.push(((place, sample), Finished { run, timing: None }, failure));
+            (self.progress)(Progress::Done);
+            return Ok(());
+        }
+        let key = (item.problem.id.clone(), policy.name.clone(), cell.budget.map(|b| b.to_string()), sample as i32);
+        if let Some(found) = self.cells.map(|cells| cells.find(&key, &cell.hash)).transpose()?.flatten() {
+            work.ended.push(((place, sample), found.clone(), None));
+            self.runs.n_resumed += 1;
+            (self.progress)(Progress::Done);
+            return Ok(());
+        }
+        let limits = match cell.tokens {
+            Some(tokens) => Limits::new(tokens, item.prompt.ids.len(), policy.policy.protect)?,
+            None => Limits::unlimited(item.prompt.ids.len()),
+        };
+        let generation = Generation {
+            prompt: &item.prompt.ids,
+            max_new: self.settings.max_new,
+            stop_ids,
+            sampling: self.settings.sampling(&item.problem.id, sample),
+            stream: self.settings.stream(&item.problem.id, sample),
+            labels,
+        };
+        work.jobs.push((limits, generation));
+        work.cells.push((place, cell));
+        Ok(())
     }
 
     /// What is to be run, with the hash of everything that determines what comes of it.
@@ -301,57 +348,6 @@ impl Experiment<'_> {
             "sample": sample,
         });
         Ok(Cell { hash: hash(&of), sample, budget, tokens, refused: item.refused.clone(), infeasible: false })
-    }
-}
-
-/// What has just ended: where it belongs, its rows, and what failed.
-type Ended = (Place, Finished, Option<String>);
-
-/// Makes the rows of generations as they end, and keeps them.
-struct Keeper<'a> {
-    writer: &'a Writer<'a>,
-    prepared: &'a [Prepared<'a>],
-    /// By job: the place of the problem, and the cell.
-    cells: &'a [(usize, Cell)],
-    store: Option<&'a Cells>,
-    fresh: &'a Mutex<Vec<Ended>>,
-    progress: &'a (dyn Fn(Progress) + Sync),
-}
-
-impl Watch for Keeper<'_> {
-    fn done(&self, job: usize, decoded: Decoded) -> Result<()> {
-        let (place, cell) = &self.cells[job];
-        let item = &self.prepared[*place];
-        let (run, failure) = self.writer.row(item, cell, Some(&decoded))?;
-        if let Some(store) = self.store.filter(|store| store.records_signals()) {
-            let full = item.full_cells.get(&cell.sample).map(|full| store.signals_of(full)).transpose()?;
-            let same = run.first_difference;
-            store.signals(&cell.hash, &self.writer.signals(item, cell, &decoded, full.as_deref(), same)?)?;
-        }
-        let finished = Finished { run, timing: Some(self.writer.timing(item, cell, &decoded)) };
-        if let Some(store) = self.store {
-            store.keep(&finished)?;
-        }
-        // Nothing panics while it holds the lock.
-        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
-        fresh.push(((*place, cell.sample), finished, failure));
-        (self.progress)(Progress::Done);
-        Ok(())
-    }
-
-    fn wants_signals(&self, n_layers: usize) -> Result<Vec<Recorded>> {
-        let wanted = self.store.is_some_and(Cells::records_signals);
-        if wanted { self.writer.settings.recorded(n_layers) } else { Ok(Vec::new()) }
-    }
-
-    fn wants_evictions(&self) -> bool {
-        self.store.is_some_and(Cells::records_steps)
-    }
-
-    fn evicted(&self, job: usize, part: usize, evictions: Vec<Eviction>) -> Result<()> {
-        let (place, cell) = &self.cells[job];
-        let rows = self.writer.steps(&self.prepared[*place], cell, &evictions)?;
-        self.store.map_or(Ok(()), |store| store.steps(&cell.hash, part, &rows))
     }
 }
 

@@ -33,7 +33,7 @@ pub static PARTS: &[(&str, &str)] = &[
         "select",
         "top-k or draw (by chance, in proportion to the score); +values(N%) keeps so much of the budget for the largest value ranges",
     ),
-    ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill"),
+    ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill; N up to 1048576"),
     ("scope", "global, per-layer, per-head"),
     ("position", "logical, rewound, compacted"),
     ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
@@ -126,6 +126,14 @@ impl NamedPolicy {
     pub fn swapped(score: &str, held: &str) -> Result<Self> {
         let held = if held.is_empty() { String::new() } else { format!(";{held}") };
         format!("window;score={}{held}", score.trim()).parse()
+    }
+
+    /// Checks that a model of so many layers is deep enough for it.
+    ///
+    /// # Errors
+    /// With its name, if it is not.
+    pub(crate) fn fits(&self, n_layers: usize) -> Result<()> {
+        self.policy.score.plan(n_layers).map(drop).map_err(|error| error.of("policy", &self.name))
     }
 
     /// The same policy with other draws.
@@ -313,8 +321,11 @@ mod tests {
             let hint = parse(text).expect_err(text).hint().expect("a hint");
             assert!(hint.starts_with(&format!("did you mean {meant:?}?")), "{text}: {hint}");
         }
-        let hint = parse("h2o;score=zzzz").expect_err("nothing is near").hint().expect("a hint");
-        assert!(!hint.contains("did you mean"), "{hint}");
+        // Nothing is near, or the name is right and its number is not.
+        for text in ["h2o;score=zzzz", "h2o;trigger=every(0)", "h2o;protect=sinks(-1)", "h2o;score=epikv(window0)"] {
+            let hint = parse(text).expect_err(text).hint().expect("a hint");
+            assert!(!hint.contains("did you mean"), "{text}: {hint}");
+        }
     }
 
     #[test]
@@ -337,6 +348,7 @@ mod tests {
             "h2o;select=draw+values(5)",
             "h2o;position=absolute",
             "h2o;score=h3o",
+            "h2o;score=epikv(window18446744073709551615)",
             "h2o;cache=f64",
             "h2o;cache=jitter(0)",
             "h2o;seed=-1",

@@ -261,7 +261,10 @@ impl FromStr for Score {
                 let (mut layers, mut bands) = (Vec::new(), Bands { raw: name == "epikv-raw", ..Bands::default() });
                 for part in argument.into_iter().flat_map(|a| a.split('+')) {
                     match part.strip_prefix("window") {
-                        Some(window) => bands.window = Some(window.parse().map_err(|_| wrong())?),
+                        Some(window) => {
+                            let window = window.parse().ok().filter(|n| (1..=1 << 20).contains(n));
+                            bands.window = Some(window.ok_or_else(wrong)?);
+                        }
                         None => layers.push(part.parse().map_err(|_| wrong())?),
                     }
                 }

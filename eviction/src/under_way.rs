@@ -66,7 +66,8 @@ impl UnderWay {
     ) -> Result<(RowCache, Self)> {
         let stream = policy.stream(generation.stream);
         let n_prompt = generation.prompt.len();
-        let longest = n_prompt.saturating_add(generation.max_new);
+        // No more is ever held, however large the budget is.
+        let longest = n_prompt.saturating_add(generation.max_new).min(decoder.config().max_positions);
         let slots = match policy.trigger {
             Trigger::Never => None,
             // What is generated after the one eviction stays, so storage grows from there.

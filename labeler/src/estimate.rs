@@ -43,7 +43,7 @@ impl Rates {
         const CONTEXT: usize = 256;
         const NEW: usize = 24;
         let shape = model.decoder.config();
-        let n_rows = 2 * config.batch;
+        let n_rows = config.batch.saturating_mul(2);
         let rate = |n_context: usize, max_new: usize, of: fn(Ledger) -> u64| -> Result<f64> {
             let n_context = n_context.min(shape.max_positions / 2).max(1);
             let contexts = (0..n_rows).map(|row| {

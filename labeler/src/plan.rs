@@ -111,7 +111,7 @@ impl Contexts<'_> {
             Protocol::Naive => [].into(),
             Protocol::Fast => draft,
         };
-        let max_new = self.config.max_new + n_more;
+        let max_new = self.config.max_new.saturating_add(n_more);
         Ok(Context { tokens, prefix, hidden: hidden.map(|(_, hidden)| hidden), draft, scored, max_new })
     }
 }

@@ -1,6 +1,6 @@
-//! Looks at records: the HTML page of a labelled trace.
+//! Looks at records: the HTML page of labelled traces.
 //!
-//! [`trace_page`] takes a trace and its occlusion windows and gives one page that stands alone: no script, no fonts, no
+//! [`traces_page`] takes traces and their occlusion windows and gives one page that stands alone: no script, no fonts, no
 //! images, nothing fetched. Every text of a record is escaped on its way in, whatever it holds.
 //!
 //! Not here: models and tokenizers (a page is made from records only), and files: the caller writes the page.
@@ -16,4 +16,4 @@ mod shared;
 mod style;
 
 pub use error::{Error, Result};
-pub use page::trace_page;
+pub use page::traces_page;

@@ -62,13 +62,42 @@ impl<'r> Checked<'r> {
     }
 }
 
-/// The page of a trace and its windows: a whole HTML document that stands alone.
+/// The page of some traces and the windows of each: a whole HTML document that stands alone. One trace fills it; of several
+/// each is under its name, closed until it is asked for.
 ///
 /// # Errors
-/// If a window or a span does not belong to the trace, or an outcome is not one of the known words.
-pub fn trace_page(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
+/// If a window or a span does not belong to its trace, or an outcome is not one of the known words.
+pub fn traces_page(traces: &[(&Trace, &[LabelWindow])]) -> Result<String> {
+    if let [(trace, windows)] = traces {
+        let name = format!("Trace {}", Escaped(&trace.trace_id));
+        return Ok(document(&name, &section(trace, windows)?));
+    }
+    let folded = |(trace, windows): &(&Trace, &[LabelWindow])| {
+        let n_flipped = windows.iter().filter(|window| window.flipped == Some(true)).count();
+        let (name, n) = (Escaped(&trace.trace_id), windows.len());
+        let head = format!("<summary>{name}: {n_flipped} of {n} windows flip the answer</summary>\n");
+        Ok(format!("<details>\n{head}{}</details>\n", section(trace, windows)?))
+    };
+    let folded: Vec<String> = traces.iter().map(folded).collect::<Result<_>>()?;
+    Ok(document(&format!("{} traces", traces.len()), &folded.concat()))
+}
+
+/// A whole document; its title is HTML.
+fn document(title: &str, body: &str) -> String {
+    [
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+        &format!("<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"),
+        body,
+        "</body>\n</html>\n",
+    ]
+    .concat()
+}
+
+/// What a page says of one trace.
+fn section(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
     let checked = Checked::new(trace, windows)?;
-    let name = Escaped(&trace.trace_id);
     let facts: Vec<String> =
         facts(trace, windows).iter().map(|(name, text)| format!("<dt>{name}</dt><dd>{text}</dd>\n")).collect();
     let head = |names: &[&str]| table_row("th", &names.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -77,10 +106,6 @@ pub fn trace_page(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
     in_order.sort_by_key(|window| window.window);
     let rows: Vec<String> = in_order.into_iter().map(|window| table_row("td", &window_cells(window))).collect();
     Ok([
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-        &format!("<title>Trace {name}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Trace {name}</h1>\n"),
         &format!("<dl>\n{}</dl>\n", facts.concat()),
         "<h2>Which windows does the answer depend on?</h2>\n",
         "<p>Each bar is a window of tokens that was overwritten by filler before the answer was regenerated.</p>\n",
@@ -89,7 +114,6 @@ pub fn trace_page(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
         &format!("<h2>Problem</h2>\n<pre>{}</pre>\n", Escaped(&trace.problem)),
         &format!("<h2>Generated text</h2>\n<pre>{}</pre>\n", Escaped(&trace.text)),
         &format!("<h2>All windows</h2>\n<table>\n{}{}</table>\n", head(&WINDOW_HEADS), rows.concat()),
-        "</body>\n</html>\n",
     ]
     .concat())
 }
@@ -98,6 +122,10 @@ pub fn trace_page(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
 mod tests {
     use super::*;
     use crate::shared::{hostile, trace, window};
+
+    fn trace_page(trace: &Trace, windows: &[LabelWindow]) -> Result<String> {
+        traces_page(&[(trace, windows)])
+    }
 
     #[test]
     fn every_window_has_a_bar_in_the_colour_of_its_outcome() {
@@ -117,6 +145,8 @@ mod tests {
     #[test]
     fn no_text_of_a_record_becomes_markup() {
         let (trace, windows) = hostile();
+        let several = traces_page(&[(&trace, &windows), (&trace, &windows)]).expect("they belong together");
+        assert!(!several.contains("<script") && !several.contains("alert('"));
         let page = trace_page(&trace, &windows).expect("they belong together");
         assert!(!page.contains("<script") && !page.contains("alert('"));
         // Two texts each in head and figure, all of the facts, problem and text, and the cells of the table.
@@ -142,6 +172,21 @@ mod tests {
         windows.reverse();
         assert_eq!(trace_page(&trace(), &windows), page);
         assert!(trace_page(&trace(), &[]).expect("a trace alone").contains("0 of 0 decided, 0 in all"));
+    }
+
+    #[test]
+    fn several_traces_are_under_their_names() {
+        let windows = [window(0, 20, "same"), window(1, 36, "changed")];
+        let other = Trace { trace_id: "u".to_owned(), ..trace() };
+        let page = traces_page(&[(&trace(), &windows), (&other, &[])]).expect("they belong together");
+        assert!(page.contains("<h1>2 traces</h1>") && page.contains("<summary>t: 1 of 2 windows flip"), "{page}");
+        assert!(page.contains("<summary>u: 0 of 0 windows"), "{page}");
+        for tag in ["details", "summary", "svg"] {
+            let opened = page.matches(&format!("<{tag}")).count();
+            assert_eq!((opened, page.matches(&format!("</{tag}>")).count()), (2, 2), "<{tag}>");
+        }
+        assert_eq!(page.matches("<html").count(), 1);
+        assert!(traces_page(&[(&other, &windows), (&trace(), &windows)]).is_err(), "windows of another trace");
     }
 
     #[test]

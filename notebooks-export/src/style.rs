@@ -8,6 +8,7 @@ body { font: 15px/1.45 system-ui, sans-serif; color: #1a1a1a; background: #fffff
 margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin-top: 2rem; }
+summary { cursor: pointer; padding: 0.25rem 0; overflow-wrap: anywhere; unicode-bidi: isolate; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.15rem 1rem; }
 dt { color: #595959; }
 dd { margin: 0; overflow-wrap: anywhere; }

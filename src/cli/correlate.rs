@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use epikv_model::decoder::AttentionKernel;
 
-use super::{ModelArgs, at_least_one};
+use super::{ModelArgs, count};
 
 /// `epikv correlate`.
 #[derive(Debug, Clone, Args)]
@@ -51,7 +51,7 @@ pub(crate) struct CorrelateArgs {
     #[arg(long, value_enum, default_value_t = WindowStart::Decode)]
     pub(crate) window_from: WindowStart,
     /// Budget under which scores are replayed as policies: `512`, `prompt+32` or `prompt+25%` of the generated tokens.
-    #[arg(long, default_value = "prompt+25%", value_name = "K")]
+    #[arg(long, default_value = "prompt+25%", value_name = "K", value_parser = budget_text)]
     pub(crate) budget: String,
     /// Replay all layers and pairs of layers as well, and choose the best on traces that it is not judged on.
     #[arg(long)]
@@ -89,7 +89,12 @@ pub(crate) struct CorrelateArgs {
 
 /// A smoother's window: no longer than any trace.
 fn window(text: &str) -> Result<usize, String> {
-    at_least_one(text).and_then(|n| if n <= 1 << 20 { Ok(n) } else { Err("expected at most 1048576".to_owned()) })
+    count::within(text, 1..=1 << 20)
+}
+
+/// A budget as it is typed, which the files keep.
+fn budget_text(text: &str) -> Result<String, epikv_eviction::Error> {
+    super::budget(text).map(|_| text.to_owned())
 }
 
 /// `--kernel`.

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use epikv_eviction::Match;
+use clap::{ArgAction, Args, ValueEnum};
+use epikv_eviction::{Budget, Match};
 
-use super::{ModelArgs, PromptArgs, SamplingArgs, at_least_one};
+use super::{ModelArgs, PromptArgs, SamplingArgs, budget, count};
+use crate::batch::Batch;
 
 /// `I/N`, from 1 as typed; the index is from 0.
 fn shard(text: &str) -> Result<(usize, usize), String> {
@@ -53,6 +54,10 @@ impl From<MatchName> for Match {
     }
 }
 
+/// What a replay has no use for: it generates nothing and compares with nothing.
+const REPLAYED_WITHOUT: [&str; 9] =
+    ["problems", "shard", "samples", "max_new", "record_steps", "record_signals", "baseline", "primary", "margin"];
+
 /// `epikv evict`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EvictArgs {
@@ -68,13 +73,16 @@ pub(crate) struct EvictArgs {
     pub(crate) policies: String,
     /// Budgets in tokens a layer, separated by commas: `128`, `prompt+32`, or `prompt+25%` of the tokens generated
     /// without eviction. Everything is counted, the prompt too.
-    #[arg(long, value_name = "K,..")]
-    pub(crate) budgets: String,
+    #[arg(long, value_name = "K,..", required = true, value_delimiter = ',', action = ArgAction::Set, value_parser = budget)]
+    pub(crate) budgets: Vec<Budget>,
     /// Folder of the results.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    #[arg(long, value_name = "N|auto", default_value = "8")]
+    pub(crate) batch: Batch,
     /// New tokens of a generation at most.
-    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
     /// Folder of labels, as `epikv label` writes it, for policies that replay them; traces named as the problems are.
     #[arg(long, value_name = "DIR")]
@@ -83,7 +91,7 @@ pub(crate) struct EvictArgs {
     #[arg(long)]
     pub(crate) skip_infeasible: bool,
     /// Samples of each problem, each with random numbers of its own.
-    #[arg(long, default_value_t = 1, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_name = "R", value_parser = count::samples)]
     pub(crate) samples: u32,
     /// Only the I-th of N shards of the problems. Shards may run at once in one folder; a last run without this flag
     /// finds them done and writes the tables.
@@ -120,10 +128,10 @@ pub(crate) struct EvictArgs {
     #[arg(long, value_name = "S,..", value_delimiter = ',')]
     pub(crate) record_signals: Vec<String>,
     /// Traces to replay instead of generating: their tokens are fed under each policy, and only the answer is decoded.
-    #[arg(long, value_name = "F.parquet", conflicts_with_all = ["problems", "shard", "samples", "record_steps"])]
+    #[arg(long, value_name = "F.parquet", conflicts_with_all = REPLAYED_WITHOUT)]
     pub(crate) replay: Option<PathBuf>,
     /// New tokens of a replayed answer at most.
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = count::tokens)]
     pub(crate) answer_tokens: usize,
     /// Layers for `epikv` and `epikv-raw`: the file selection.parquet of `epikv correlate --pick`. Refused if a problem of
     /// this run is among those that the layers were chosen on.

@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 use epikv_labeler::Rates;
 use epikv_labeler::filler::Filler;
 
-use super::{Kernel, ModelArgs, at_least_one};
+use super::{Kernel, ModelArgs, count};
+use crate::batch::Batch;
 
 /// `epikv label`.
 #[derive(Debug, Clone, Args)]
@@ -40,6 +41,9 @@ pub(crate) struct LabelArgs {
     /// both give the same bits.
     #[arg(long, value_enum, default_value_t = Kernel::Fused)]
     pub(crate) kernel: Kernel,
+    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with_all = ["summary", "import", "export", "compare_sentences"])]
+    pub(crate) batch: Batch,
     /// The way to the labels.
     #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
     pub(crate) protocol: ProtocolName,
@@ -47,7 +51,7 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_enum, default_value_t = InterventionName::Occlude)]
     pub(crate) intervention: InterventionName,
     /// With --intervention evict: tokens of the trace after the window's end that still see it.
-    #[arg(long, value_name = "W", default_value_t = 64)]
+    #[arg(long, value_name = "W", default_value_t = 64, value_parser = count::tokens_or_none)]
     pub(crate) lag: usize,
     /// Occlusion labels of the same traces, to say how often this run agrees with them.
     #[arg(long, value_name = "DIR", conflicts_with = "summary")]
@@ -66,16 +70,16 @@ pub(crate) struct LabelArgs {
     #[arg(long)]
     pub(crate) refine: bool,
     /// Pairs of windows a trace, neither of which flips alone, to withhold together.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::items_or_none)]
     pub(crate) pairs: usize,
     /// Tokens of a window.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count::tokens)]
     pub(crate) window: Option<usize>,
     /// Distance between window starts.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count::tokens)]
     pub(crate) stride: Option<usize>,
     /// New tokens of a regeneration at most.
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: Option<usize>,
     /// Where a regeneration ends.
     #[arg(long, value_enum, default_value_t = StopName::Eos)]
@@ -87,7 +91,7 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_enum, default_value_t = AnswerName::Math)]
     pub(crate) answer: AnswerName,
     /// Windows that are regenerated twice more, with nothing hidden and with the same hidden; their rates are reported.
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::items_or_none)]
     pub(crate) noise_floor: usize,
     /// Print windows, tokens, memory and time of the run and of the naive protocol, and stop there.
     #[arg(long)]

@@ -68,7 +68,10 @@ pub(super) fn declare(
     // What was declared earlier counts whether it is typed again or not.
     primary.extend(declared.primary.iter().filter(|contrast| !primary.contains(contrast)).cloned().collect::<Vec<_>>());
     if declared != Declared::default() {
+        fs::create_folder(folder)?;
         fs::write_atomic(&path, serde_json::to_string_pretty(&declared)?.as_bytes())?;
+    } else if path.exists() {
+        std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
     }
     Ok((Comparisons { margin: declared.margin, primary, ..asked }, late))
 }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use epikv_eviction::{NamedPolicy, Score};
+use epikv_model::Model;
 use epikv_schemas::{Provenance, Selection, read_table};
-use epikv_tasks::problem::Problem;
+
+use crate::label;
 
 /// Problems that an error names.
 const SHOWN: usize = 3;
@@ -15,9 +17,9 @@ const SHOWN: usize = 3;
 #[derive(Debug)]
 pub(super) struct ChosenLayers {
     /// The file.
-    pub(super) path: PathBuf,
+    path: PathBuf,
     /// What made it.
-    pub(super) made_by: Provenance,
+    made_by: Provenance,
     plus: Option<i16>,
     minus: Option<i16>,
     problem_ids: BTreeSet<String>,
@@ -72,10 +74,14 @@ impl ChosenLayers {
         Ok(Self { path: path.to_owned(), plus: layers.0, minus: layers.1, problem_ids, made_by })
     }
 
-    /// Refuses a run that has a problem which the layers were chosen on.
-    pub(super) fn check_problems(&self, problems: &[Problem]) -> Result<(), Overlap> {
-        let both: Vec<&str> =
-            problems.iter().map(|problem| problem.id.as_str()).filter(|id| self.problem_ids.contains(*id)).collect();
+    /// Refuses a run that has a problem which the layers were chosen on, and layers of a model with another vocabulary.
+    pub(super) fn check<'p>(&self, problem_ids: impl Iterator<Item = &'p str>, model: &Model) -> Result<()> {
+        self.check_problems(problem_ids)?;
+        label::check_made_by(&self.made_by, model, &self.path)
+    }
+
+    fn check_problems<'p>(&self, problem_ids: impl Iterator<Item = &'p str>) -> Result<(), Overlap> {
+        let both: BTreeSet<&str> = problem_ids.filter(|id| self.problem_ids.contains(*id)).collect();
         if both.is_empty() {
             return Ok(());
         }

@@ -3,9 +3,10 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use epikv_eviction::{Comparisons, NamedPolicy, PositionMode, Settings, parse_policies};
+use epikv_eviction::{Cells, Comparisons, NamedPolicy, PositionMode, Settings, parse_policies};
 
 use crate::cli::EvictArgs;
+use crate::report::Refused;
 
 /// The policies: those that were typed, or one for each score to swap.
 pub(super) fn policies(args: &EvictArgs) -> Result<Vec<NamedPolicy>> {
@@ -24,6 +25,20 @@ pub(super) fn comparisons(args: &EvictArgs) -> Result<Comparisons> {
     let name = |text: &str| Ok::<_, epikv_eviction::Error>(text.parse::<NamedPolicy>()?.name);
     let primary = args.primary.iter().map(|(a, b)| Ok((name(a)?, name(b)?))).collect::<Result<_>>()?;
     Ok(Comparisons { baseline: args.baseline.as_deref().map(name).transpose()?, primary, margin: args.margin })
+}
+
+/// Refuses to compare with a policy that is neither run nor in the folder already: its column would be missing.
+pub(super) fn check_compared(comparisons: &Comparisons, settings: &Settings, cells: &Cells) -> Result<()> {
+    let mut known = cells.finished_policies();
+    known.extend(settings.ordered_policies()?.into_iter().map(|policy| policy.name));
+    let baseline = comparisons.baseline.iter().map(|name| ("--baseline", name));
+    let primary = comparisons.primary.iter().flat_map(|(a, b)| [("--primary", a), ("--primary", b)]);
+    if let Some((flag, name)) = baseline.chain(primary).find(|(_, name)| !known.contains(*name)) {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        let what = format!("{flag}: expected a policy that is run, one of {known}, got {name}");
+        return Err(Refused::new(what, format!("--policies has to name {name} too")).into());
+    }
+    Ok(())
 }
 
 /// The policies with all their parts, and warnings, before anything runs.

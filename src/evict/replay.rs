@@ -5,12 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_analyzer::figure::png;
-use epikv_eviction::replay::{Ask, ReplayCells, ReplaySummary, replay};
+use epikv_eviction::replay::{Ask, Replay, ReplayCells, ReplaySummary, replay};
 use epikv_eviction::{Progress, Settings, report};
+use epikv_model::Model;
 use epikv_schemas::{EvictionRun, LabelToken, Provenance, Trace, read_table};
 use serde_json::json;
 
 use super::LABELS;
+use super::layers::ChosenLayers;
 use super::policies::announce;
 use crate::cli::EvictArgs;
 use crate::output::{Done, RunFolder, input};
@@ -30,10 +32,14 @@ const FILES: &[&str] = &[
 const PERCENTS: &[u8] = &[5, 10, 20, 40, 60, 80];
 
 /// Replays the traces.
-pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Result<Done> {
-    let mut folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
-    let (mut rows, _) = read_table::<Trace>(traces).with_context(|| format!("--replay {}", traces.display()))?;
-    rows.truncate(args.model.limit.unwrap_or(usize::MAX));
+pub(super) fn run(
+    args: &EvictArgs,
+    traces: &Path,
+    mut settings: Settings,
+    layers: Option<&ChosenLayers>,
+) -> Result<Done> {
+    let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
+    let rows = read_traces(args, traces)?;
     let labels = match &args.labels {
         None => Vec::new(),
         Some(folder) => {
@@ -41,15 +47,16 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
             read_table::<LabelToken>(&path).with_context(|| format!("--labels {}", folder.display()))?.0
         }
     };
-    if rows.is_empty() {
-        bail!("{}: expected traces, got none", traces.display());
-    }
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
+    settings.batch = args.batch.rows(&model, model.decoder.config().max_positions);
+    if let Some(layers) = layers {
+        layers.check(rows.iter().map(|trace| trace.problem_id.as_str()), &model)?;
+    }
     if !args.model.quiet {
         announce(&settings)?;
     }
-    let cells = ReplayCells::open(&args.out, args.model.fresh)?;
+    let cells = ReplayCells::of(&args.out, args.model.fresh);
     let ask = Ask { settings: &settings, answer_tokens: args.answer_tokens, percents: PERCENTS, cells: Some(&cells) };
     let bar = progress::bar("replay", 0, args.model.quiet);
     let done = replay(&model, &rows, &labels, ask, &|progress| match progress {
@@ -61,7 +68,30 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
     let runs_file = args.out.join("eviction_runs.parquet");
     let runs = if runs_file.exists() { read_table::<EvictionRun>(&runs_file)?.0 } else { Vec::new() };
     let summary = ReplaySummary::of(&done, &runs);
+    write(folder, args, traces, (&model, &settings), &done, &summary)?;
+    cells.remove()?;
+    print(args, &done, &summary)?;
+    Ok(if summary.skipped.is_empty() { Done::All } else { Done::SomeFailed })
+}
 
+fn read_traces(args: &EvictArgs, path: &Path) -> Result<Vec<Trace>> {
+    let (mut rows, _) = read_table::<Trace>(path).with_context(|| format!("--replay {}", path.display()))?;
+    rows.truncate(args.model.limit.unwrap_or(usize::MAX));
+    if rows.is_empty() {
+        bail!("--replay {}: expected traces, got none", path.display());
+    }
+    Ok(rows)
+}
+
+/// Writes the files.
+fn write(
+    mut folder: RunFolder,
+    args: &EvictArgs,
+    traces: &Path,
+    (model, settings): (&Model, &Settings),
+    done: &Replay,
+    summary: &ReplaySummary,
+) -> Result<()> {
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);
@@ -89,8 +119,11 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
         folder.write_bytes(FILES[4], &png(&svg)?)?;
         folder.write_bytes(FILES[5], plot.csv().as_bytes())?;
     }
-    folder.finish()?;
-    cells.remove()?;
+    folder.finish()
+}
+
+/// The tables on stderr, and with `--json` the figures on stdout.
+fn print(args: &EvictArgs, done: &Replay, summary: &ReplaySummary) -> Result<()> {
     let mut err = std::io::stderr();
     if done.n_reused > 0 {
         writeln!(err, "{} rows were there already", done.n_reused)?;
@@ -106,7 +139,7 @@ pub(super) fn run(args: &EvictArgs, traces: &Path, mut settings: Settings) -> Re
     }
     writeln!(err, "{} traces -> {}", summary.n_traces, args.out.display())?;
     if args.model.json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
+        writeln!(std::io::stdout(), "{}", serde_json::to_string(summary)?)?;
     }
-    Ok(if summary.skipped.is_empty() { Done::All } else { Done::SomeFailed })
+    Ok(())
 }

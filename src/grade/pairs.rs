@@ -6,6 +6,11 @@ use anyhow::Result;
 use epikv_schemas::fs;
 use serde::Deserialize;
 
+use crate::report::Refused;
+
+/// A line as it should be.
+const EXAMPLE: &str = r#"{"pred": "1/2", "gold": "0.5", "equal": true}"#;
+
 /// What `pred` is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,10 +44,9 @@ pub(super) struct Pair {
 pub(crate) struct BadPair(epikv_schemas::Error);
 
 impl BadPair {
-    pub(crate) const HINT: &str = concat!(
-        r#"each line should be an object such as {"pred": "1/2", "gold": "0.5", "equal": true}; "#,
-        "only pred and gold are needed"
-    );
+    pub(crate) fn hint() -> String {
+        format!("each line should be an object such as {EXAMPLE}; only pred and gold are needed")
+    }
 }
 
 /// Reads all pairs; blank lines are passed over.
@@ -52,5 +56,10 @@ pub(super) fn read_pairs(path: &Path) -> Result<Vec<Pair>> {
         Err(error @ epikv_schemas::Error::BadLine { .. }) => Err(BadPair(error).into()),
         Err(error) => Err(error.into()),
     };
-    fs::json_lines(path, "a pair of answers")?.map(pair).collect()
+    let pairs = fs::json_lines(path, "a pair of answers")?.map(pair).collect::<Result<Vec<Pair>>>()?;
+    if pairs.is_empty() {
+        let what = format!("{}: expected pairs of answers, got none", path.display());
+        return Err(Refused::new(what, format!("a line is an object such as {EXAMPLE}")).into());
+    }
+    Ok(pairs)
 }

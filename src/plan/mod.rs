@@ -18,6 +18,9 @@ use crate::output::Done;
 /// Bytes of a number in a model that is run here.
 const RUN_BYTES: u64 = 4;
 
+/// Memory of a device at most: 2^20 GiB, more than any has.
+const MOST_GIB: f64 = (1_u64 << 20) as f64;
+
 /// Requests of so many slots on the card of the `EpiKV` paper: 80 GiB, nine tenths of it used, the shape of Llama 3.1 8B.
 pub(crate) fn requests_of_the_paper(tokens: u64) -> Option<u64> {
     requests(LLAMA_8B, Room { bytes: 80.0 * GIB, share: 0.9 }, tokens, 2)
@@ -36,8 +39,11 @@ struct Plan {
 impl Plan {
     fn of(args: &PlanArgs) -> Result<Self> {
         let (device_gib, share) = (args.device_gib, args.share);
-        if !(share > 0.0 && share <= 1.0 && device_gib > 0.0 && device_gib.is_finite()) {
-            bail!("--share {share} --device-gib {device_gib}: expected a share in (0, 1] and a size above 0");
+        if !(share > 0.0 && share <= 1.0) {
+            bail!("--share: expected a share above 0 and up to 1, got {share}");
+        }
+        if !(device_gib > 0.0 && device_gib <= MOST_GIB) {
+            bail!("--device-gib: expected a size above 0 and up to {MOST_GIB}, got {device_gib:e}");
         }
         let value_bytes = u64::from(args.value_bytes);
         if !args.measure.is_empty() && value_bytes != RUN_BYTES {

@@ -134,6 +134,43 @@ fn the_input_is_not_overwritten() {
 }
 
 #[test]
+fn a_run_that_could_not_be_leaves_no_folder() {
+    let place = Place::new();
+    place.traces();
+    for run in [
+        &["trace", "--problems", "none.jsonl", "--out", "new/deep/out.parquet"][..],
+        &["label", "--traces", "none.parquet", "--out", "new/deep"],
+        &["correlate", "--traces", "traces.parquet", "--labels", "none", "--out", "new/deep"],
+        &["evict", "--problems", "none.jsonl", "--budgets", "16", "--out", "new/deep"],
+        &["evict", "--problems", "problems.jsonl", "--budgets", "3", "--out", "new/deep"],
+        &["evict", "--problems", "problems.jsonl", "--budgets", "3", "--shard", "1/2", "--out", "new/deep"],
+        &["evict", "--replay", "none.parquet", "--budgets", "16", "--out", "new/deep"],
+        &["evict", "--replay", "traces.parquet", "--budgets", "3", "--out", "new/deep"],
+    ] {
+        place.epikv(run).refused(&[]);
+        assert!(!place.path("new").exists(), "{run:?}");
+    }
+    // What was there stays.
+    std::fs::create_dir(place.path("mine")).unwrap();
+    place.epikv(&["label", "--traces", "none.parquet", "--out", "mine/deep"]).refused(&[]);
+    assert!(place.path("mine").exists() && !place.path("mine/deep").exists());
+}
+
+#[test]
+fn a_demo_replaces_nothing_but_a_demo() {
+    let place = Place::new();
+    place.epikv(&["plan", "--out", "run"]).ok();
+    let before = bytes(&place.path("run/manifest.jsonl"));
+    place.epikv(&["demo", "--out", "run"]).refused(&["--out run: expected a new folder or one of a demo", "hint:"]);
+    assert_eq!(bytes(&place.path("run/manifest.jsonl")), before);
+    assert!(!place.path("run/problems.jsonl").exists());
+    place.write("file", "mine");
+    place.epikv(&["demo", "--out", "file"]).refused(&["--out file: expected a new folder"]);
+    assert_eq!(bytes(&place.path("file")), b"mine");
+    place.epikv(&["plan", "--out", "file"]).refused(&["file: expected a folder for the results, got a file"]);
+}
+
+#[test]
 fn an_output_folder_that_cannot_be_made() {
     let place = Place::new();
     place.problems();
@@ -173,6 +210,13 @@ fn settings_outside_their_range() {
     place.epikv(&[&label[..], &["--stride", "64"]].concat()).refused(&["--stride", "32"]);
     assert_eq!(place.epikv(&[&label[..], &["--batch", "0"]].concat()).code(), 2);
     assert_eq!(place.epikv(&[&label[..], &["--threads", "100000"]].concat()).code(), 2);
-    place.epikv(&[&label[..], &["--window", "18446744073709551615", "--max-new", "4"]].concat()).ok();
+    for larger in [["--window", "18446744073709551615"], ["--max-new", "1099511627776"], ["--batch", "4097"]] {
+        place.epikv(&[&label[..], &larger].concat()).refused(&[larger[0], larger[1], "from 1 to"]);
+    }
+    assert!(!place.path("l").exists());
+    place.epikv(&[&label[..], &["--window", "16777216", "--max-new", "4"]].concat()).ok();
+    place
+        .epikv(&["problems", "tiny", "--n", "99999999999999999", "--out", "p.jsonl"])
+        .refused(&["--n", "from 1 to 1000000"]);
     trace(&place, &["--problems", "problems.jsonl", "--temperature=-1"]).refused(&["--temperature"]);
 }

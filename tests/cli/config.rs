@@ -23,6 +23,9 @@ fn an_unknown_key_is_an_error() {
     place.write("run.toml", "max_nwe = 40\n");
     let ran = place.epikv(&["trace", "--config", "run.toml", "--out", "a.parquet"]);
     ran.refused(&["run.toml: unknown key \"max_nwe\"", "hint: did you mean \"max-new\"?"]);
+    place.write("run.toml", "limit = 'x'\n");
+    let ran = place.epikv(&["trace", "--config", "run.toml", "--out", "a.parquet"]);
+    ran.refused(&["run.toml: limit: expected a whole number", "got \"x\"", "hint: `epikv trace --help`"]);
     place.write("broken.toml", "max_new = = 3");
     place.epikv(&["trace", "--config", "broken.toml", "--out", "a.parquet"]).refused(&["broken.toml", "TOML"]);
 }

@@ -149,7 +149,16 @@ fn what_is_wrong_is_named() {
     policies("h2o;budget=3").refused(&["unknown part \"budget\"", "protect"]);
     policies("h2o;trigger=often").refused(&["policy part trigger", "every(N)", "\"often\""]);
     evict(&place, &["--budgets", "prompt-3", "--out", "e"]).refused(&["budget: expected a number", "\"prompt-3\""]);
-    evict(&place, &["--budgets", "16", "--out", "e", "--model", "random:0,layers=1"]).refused(&["layer 0 twice"]);
+    for budget in ["0", "99999999999999999999", "prompt+99999999999999999999%"] {
+        let refused = evict(&place, &["--budgets", budget, "--out", "e"]);
+        refused.refused(&["--budgets", "expected a number from 1 to 16777216", budget]);
+    }
+    evict(&place, &["--budgets", "16", "--out", "e", "--model", "random:0,layers=1"])
+        .refused(&["error: policy epikv: signal epikv", "layer 0 twice"]);
+    policies("epikv(99+3)").refused(&["unknown policy"]);
+    policies("window;score=epikv(99+3)").refused(&["error: policy window;score=epikv(99+3): signal epikv"]);
+    let none = policies("h2o;trigger=every(0)").refused(&["N up to 1048576", "hint:"]);
+    assert!(!none.stderr().contains("did you mean"), "{}", none.stderr());
     assert!(!place.path("e").join("eviction_runs.parquet").exists());
     evict(&place, &["--policies", "window", "--budgets", "16", "--out", "e"]).ok();
     let again = evict(&place, &["--policies", "window", "--budgets", "16", "--out", "e"]).ok();
@@ -372,5 +381,97 @@ fn signals_are_recorded_under_eviction() {
     let ran = evict(&place, &run).ok();
     assert!(ran.stderr().contains("6 generations were there already"), "{}", ran.stderr());
     evict(&place, &["--budgets", "20", "--out", "f", "--record-signals", "hs_l3"])
-        .refused(&["unknown signal \"hs_l3\""]);
+        .refused(&["error: --record-signals hs_l3: unknown signal \"hs_l3\"", "hint: `epikv signals`"]);
+}
+
+/// Every file of a folder with its bytes.
+fn contents(place: &Place, folder: &str) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(place.path(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<_> = entries.filter(|path| path.is_file()).map(|path| (path.clone(), bytes(&path))).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_fresh_run_that_cannot_be_leaves_the_one_before() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--policies", "window,random", "--budgets", "20", "--out", "e", "--record-steps", "--margin", "0.4"];
+    evict(&place, &run).ok();
+    let before = contents(&place, "e");
+    assert!(before.len() > 8, "{before:?}");
+    for (wrong, said) in [
+        (["--problems", "nosuch"], "nosuch"),
+        (["--labels", "nosuch"], "nosuch"),
+        (["--policies", "h3o"], "unknown policy"),
+        (["--policies", "oracle-labels"], "expected labels"),
+        (["--budgets", "3"], "too small"),
+        (["--model", "random:0,layers=1"], ""),
+        (["--model", "nosuch"], "nosuch"),
+        (["--record-signals", "nosuch"], "--record-signals"),
+        (["--baseline", "h2o"], "--baseline"),
+        (["--layers-from", "nosuch"], "nosuch"),
+    ] {
+        let more = if wrong[1].starts_with("random:") { &["--policies", "epikv"][..] } else { &[] };
+        evict(&place, &[&run[..], &["--fresh"], &wrong, more].concat()).refused(&[said]);
+        assert!(contents(&place, "e") == before, "{wrong:?}");
+        assert!(epikv_schemas::Manifest::open(&place.path("e")).unwrap().verify().is_ok());
+    }
+    // One that can be replaces all of it, the declaration too.
+    evict(&place, &["--policies", "window", "--budgets", "20", "--out", "e", "--fresh"]).ok();
+    let names: Vec<String> = contents(&place, "e")
+        .iter()
+        .map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert!(!names.iter().any(|name| name.starts_with("eviction_steps") || name == "declared.json"), "{names:?}");
+    assert_eq!(runs(&place, "e").len(), 4);
+}
+
+#[test]
+fn what_is_compared_with_has_to_run() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--policies", "window", "--budgets", "20", "--out", "e"];
+    let with = |more: &[&str]| evict(&place, &[&run[..], more].concat());
+    with(&["--baseline", "h2o"]).refused(&["--baseline: expected", "full, window, got h2o", "hint: --policies"]);
+    with(&["--primary", "h2o:full"]).refused(&["--primary: expected", "got h2o"]);
+    with(&["--primary", "window:h2o"]).refused(&["--primary: expected", "got h2o"]);
+    assert!(!place.path("e").exists());
+    with(&["--baseline", "window", "--primary", "window:full"]).ok();
+    // What the folder has already can be compared with.
+    let more = ["--policies", "h2o", "--budgets", "20", "--out", "e", "--baseline", "window"];
+    let ran = evict(&place, &more).ok();
+    assert!(ran.stderr().lines().any(|line| line.contains("| h2o ") && line.contains("| window ")), "{}", ran.stderr());
+}
+
+#[test]
+fn large_numbers_take_no_more_memory_than_the_context() {
+    let place = Place::new();
+    place.problems();
+    let run = ["--model", "random:0,context=120", "--policies", "window,streaming-llm,snapkv", "--out", "e"];
+    let large = ["--budgets", "16777216", "--max-new", "16777216"];
+    evict(&place, &[&run[..], &large].concat()).ok();
+    assert!(runs(&place, "e").iter().all(|row| row.finish_reason.as_deref() == Some("context")));
+    let last_seed = ["--policies", "random;seed=4294967295", "--eviction-seeds", "2", "--budgets", "20", "--out", "f"];
+    evict(&place, &last_seed).ok();
+}
+
+#[test]
+fn the_table_says_what_was_generated_and_how_long_it_took() {
+    let place = Place::new();
+    place.problems();
+    let ran = evict(&place, &["--policies", "window", "--budgets", "20", "--out", "e"]).ok();
+    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    for text in [ran.stderr(), report] {
+        let row = |start: &str| -> Vec<String> {
+            let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {text}"));
+            line.split('|').map(|cell| cell.trim().to_owned()).collect()
+        };
+        let (heads, cells) = (row("| policy"), row("| window"));
+        let cell = |head: &str| cells[heads.iter().position(|cell| cell == head).expect(head)].parse::<f64>();
+        let new: Vec<f64> =
+            runs(&place, "e").iter().filter(|r| r.policy == "window").map(|r| f64::from(r.n_new.unwrap())).collect();
+        assert!((cell("tokens").unwrap() - new.iter().sum::<f64>() / new.len() as f64).abs() < 0.06, "{text}");
+        assert!(cell("s").unwrap() >= 0.0, "{text}");
+    }
 }

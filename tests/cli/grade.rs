@@ -53,6 +53,10 @@ fn what_is_no_pair_is_refused() {
     place.write("pairs.jsonl", "{\"pred\": \"1\", \"gold\": \"1\"}\n{\"pred\": \"1\"}\n");
     place.epikv(&["grade", "--file", "pairs.jsonl"]).refused(&["pairs.jsonl, line 2", "`gold`", "hint: each line"]);
     place.epikv(&["grade", "--file", "none.jsonl"]).refused(&["none.jsonl", "hint:"]);
+    place.write("pairs.jsonl", "\n");
+    place
+        .epikv(&["grade", "--file", "pairs.jsonl"])
+        .refused(&["pairs.jsonl: expected pairs of answers, got none", "hint:"]);
     place.write("pairs.jsonl", b"{\"pred\": \"\xff\", \"gold\": \"1\"}");
     place.epikv(&["grade", "--file", "pairs.jsonl"]).refused(&["UTF-8"]);
     assert_eq!(place.epikv(&["grade", "1"]).code(), 2);

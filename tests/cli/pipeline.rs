@@ -20,6 +20,9 @@ fn the_demo_checks_itself() {
     for file in DATA.iter().chain(&others) {
         assert!(place.path("demo").join(file).exists(), "{file}");
     }
+    let manifest = epikv_schemas::Manifest::open(&place.path("demo")).unwrap();
+    assert_eq!(manifest.entries()[0].part.file, "problems.jsonl", "by it a killed demo is known to be one");
+    assert!(manifest.entries()[0].info.get("command").is_some_and(|command| command == "demo"));
     other_readers_agree(&place.path("demo"));
 }
 

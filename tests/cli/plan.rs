@@ -46,6 +46,11 @@ fn figures_say_what_was_measured() {
     let csv = String::from_utf8(bytes(&place.path("q").join("figure_prefill.csv"))).unwrap();
     assert!(csv.contains("\"KV, measured\",256,"), "{csv}");
     place.epikv(&[&model[..], &["--measure", "1000"]].concat()).refused(&["--measure 1000: expected at most 512"]);
+    for size in ["1e300", "inf", "NaN", "0", "1048577"] {
+        place
+            .epikv(&["plan", "--device-gib", size])
+            .refused(&["--device-gib: expected a size above 0 and up to 1048576"]);
+    }
     let halves = ["plan", "--model", "random:0", "--measure", "8"];
     place.epikv(&halves).refused(&["expected --value-bytes 4"]);
 }

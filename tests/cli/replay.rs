@@ -76,6 +76,11 @@ fn batch_and_threads_change_no_byte_and_free_runs_are_predicted() {
     for file in ["eviction_replay.parquet", "eviction_curves.parquet"] {
         assert_eq!(bytes(&place.path("a").join(file)), bytes(&place.path("b").join(file)), "{file}");
     }
+    for (folder, batch) in [("a", 1), ("b", 3)] {
+        let manifest = epikv_schemas::Manifest::open(&place.path(folder)).unwrap();
+        let entry = manifest.latest("eviction_replay.parquet").expect("listed");
+        assert!(entry.info.get("batch").is_some_and(|n| *n == batch), "as many rows as were asked for: {entry:?}");
+    }
     let report = |folder: &str| String::from_utf8(bytes(&place.path(folder).join("replay.md"))).unwrap();
     assert!(!report("a").contains("No free runs") && report("b").contains("No free runs"), "{}", report("a"));
     assert!(report("a").contains("label mass over steps"), "{}", report("a"));
@@ -87,10 +92,18 @@ fn what_is_wrong_is_named() {
     replay(&place, "e", &["--policies", "window", "--budgets", "8"]).refused(&["is too small", "hint: ask for"]);
     let ran = replay(&place, "f", &["--policies", "window", "--budgets", "8", "--skip-infeasible"]).ok();
     assert!(ran.stderr().contains("0/0"), "{}", ran.stderr());
+    // More tokens than the context has room for take no more memory.
+    let policies = ["--policies", "window", "--budgets", "prompt+50%"];
+    replay(&place, "h", &policies).ok();
+    replay(&place, "i", &[&policies[..], &["--answer-tokens", "16777216"]].concat()).ok();
+    let own = |folder: &str| rows::<EvictionReplay>(&place, folder, "eviction_replay.parquet");
+    assert_eq!(own("h"), own("i"));
     let none = ["evict", "--replay", "none.parquet", "--budgets", "prompt+8", "--out", "g"];
     place.epikv(&none).refused(&["none.parquet"]);
     let both = ["evict", "--replay", "traces.parquet", "--problems", "problems.jsonl", "--budgets", "9", "--out", "g"];
     assert_eq!(place.epikv(&both).code(), 2);
+    let compared = replay(&place, "g", &["--policies", "window", "--budgets", "prompt+50%", "--baseline", "window"]);
+    compared.refused(&["--replay", "--baseline"]);
 }
 
 #[test]

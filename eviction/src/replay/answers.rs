@@ -80,7 +80,9 @@ impl<'a> Answers<'a> {
     /// Decodes the answer from a cache. It is moved into storage of its own, so that what it was cloned from stays.
     fn decode(&self, mut cache: RowCache) -> Result<Answered> {
         let (model, recording) = (self.model, self.recording);
-        cache.compact(cache.len(0) + self.answer_tokens + 1)?;
+        // The context has no room for more, however many tokens were asked for.
+        let room = model.decoder.config().max_positions.saturating_sub(recording.tokens.len());
+        cache.compact(cache.len(0) + self.answer_tokens.min(room) + 1)?;
         let mut session = Session::new(&model.decoder);
         session.add(RowSpec {
             key: 0,

@@ -15,20 +15,20 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct ReplayCells {
     folder: PathBuf,
+    /// Whether what is there counts for nothing.
+    fresh: bool,
 }
 
 impl ReplayCells {
-    /// The cells that are in the folder of a replay, which is made where it is missing; none with `fresh`.
-    ///
-    /// # Errors
-    /// If the folder cannot be made, or what is to be removed cannot.
-    pub fn open(folder: &Path, fresh: bool) -> Result<Self> {
-        let cells = Self { folder: folder.join(FOLDER) };
-        fs::create_folder(&cells.folder)?;
-        if fresh {
-            cells.remove()?;
-        }
-        Ok(cells)
+    /// The cells of the folder of a replay; none that are there with `fresh`. Changes nothing on disk.
+    pub fn of(folder: &Path, fresh: bool) -> Self {
+        Self { folder: folder.join(FOLDER), fresh }
+    }
+
+    /// Makes the folder, once it is known that something will be kept in it, and removes what does not count.
+    pub(super) fn begin(&self) -> Result<()> {
+        fs::create_folder(&self.folder)?;
+        if self.fresh { self.remove() } else { Ok(()) }
     }
 
     fn path<R: Record>(&self, of: &Value) -> PathBuf {
@@ -72,7 +72,8 @@ mod tests {
     #[test]
     fn a_cell_is_found_by_what_determines_it() {
         let folder = std::env::temp_dir().join(format!("epikv-replay-cells-{}", std::process::id()));
-        let cells = ReplayCells::open(&folder, true).expect("a folder");
+        let cells = ReplayCells::of(&folder, true);
+        cells.begin().expect("a folder");
         let row = EvictionCurve {
             trace_id: "t".to_owned(),
             problem_id: "p".to_owned(),
@@ -85,7 +86,8 @@ mod tests {
             answer: None,
         };
         cells.keep(&json!({ "a": 1 }), std::slice::from_ref(&row)).expect("written");
-        let cells = ReplayCells::open(&folder, false).expect("a folder");
+        let cells = ReplayCells::of(&folder, false);
+        cells.begin().expect("a folder");
         assert_eq!(cells.find::<EvictionCurve>(&json!({ "a": 1 })), Some(vec![row]));
         assert_eq!(cells.find::<EvictionCurve>(&json!({ "a": 2 })), None);
         assert_eq!(cells.find::<EvictionReplay>(&json!({ "a": 1 })), None, "another table");

@@ -123,7 +123,7 @@ pub fn replay(
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
     let policies: Vec<NamedPolicy> = policies.into_iter().filter(|policy| policy.policy.evicts()).collect();
     for policy in &policies {
-        policy.policy.score.plan(model.decoder.config().n_layers)?;
+        policy.fits(model.decoder.config().n_layers)?;
         if policy.policy.score == Score::Labels && set.is_empty() {
             return Err(Error::NoLabels { policy: policy.name.clone() });
         }
@@ -142,6 +142,7 @@ pub fn replay(
         }
     }
     check(&recordings, &policies, &budgets, settings)?;
+    ask.cells.map_or(Ok(()), ReplayCells::begin)?;
     progress(Progress::Planned(recordings.len()));
     let next = AtomicUsize::new(0);
     let done = Mutex::new(BTreeMap::new());

@@ -32,7 +32,8 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
         "Accuracy",
         accuracy(summary),
         "Right answers with a 95 % interval over the generations that could be graded (Wilson; clustered by problem where there \
-         are several samples); a missing answer is not right. `held` is the mean of the tokens that a layer held, `steady` that \
+         are several samples); a missing answer is not right. `tokens` and `s` are the mean of generated tokens and of seconds a \
+         generation; seconds are left out where they cannot be compared. `held` is the mean of the tokens that a layer held, `steady` that \
          from the first eviction on, `peak` the most, means over problems; `kv` is what the peak takes; `evictions` counts steps \
          after which tokens were evicted, over all problems; `certificate` counts problems in which the budget was kept after \
          every eviction and nothing protected was lost, measured on the cache.",
@@ -91,7 +92,7 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
     parts.join("\n")
 }
 
-/// Policy, budget, accuracy, memory, evictions, certificate, protection.
+/// Policy, budget, accuracy, tokens, time, memory, evictions, certificate, protection.
 pub fn accuracy(summary: &Summary) -> String {
     let row = |group: &Group| {
         vec![
@@ -100,6 +101,8 @@ pub fn accuracy(summary: &Summary) -> String {
             format!("{}/{}", group.n_right, group.n),
             group.accuracy.map_or(UNDEFINED.to_owned(), percent),
             percents(group.ci_lo.zip(group.ci_hi)),
+            number(group.mean_new_tokens, 1),
+            number(group.time.as_ref().map(|time| time.mean_wall_s), 2),
             number(group.mean_held, 1),
             number(group.mean_steady, 1),
             number(group.mean_peak, 1),
@@ -116,6 +119,8 @@ pub fn accuracy(summary: &Summary) -> String {
         "right",
         "%",
         "95 %",
+        "tokens",
+        "s",
         "held",
         "steady",
         "peak",
@@ -125,7 +130,7 @@ pub fn accuracy(summary: &Summary) -> String {
         "protect",
         "needs attention",
     ];
-    table(&heads, &summary.groups.iter().map(row).collect::<Vec<_>>(), &[2, 3, 4, 5, 6, 7, 8, 9, 10])
+    table(&heads, &summary.groups.iter().map(row).collect::<Vec<_>>(), &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
 }
 
 /// Limits that ended generations, and what a right answer cost.
