@@ -78,7 +78,8 @@ fn batch_and_threads_change_no_byte_and_free_runs_are_predicted() {
     }
     for (folder, batch) in [("a", 1), ("b", 3)] {
         let manifest = epikv_schemas::Manifest::open(&place.path(folder)).unwrap();
-        let entry = manifest.latest("eviction_replay.parquet").expect("listed");
+        let of_file = |entry: &&epikv_schemas::Entry| entry.part.file == "eviction_replay.parquet";
+        let entry = manifest.entries().iter().rfind(of_file).expect("listed");
         assert!(entry.info.get("batch").is_some_and(|n| *n == batch), "as many rows as were asked for: {entry:?}");
     }
     let report = |folder: &str| String::from_utf8(bytes(&place.path(folder).join("replay.md"))).unwrap();
