@@ -451,7 +451,7 @@ fn large_numbers_take_no_more_memory_than_the_context() {
     let run = ["--model", "random:0,context=120", "--policies", "window,streaming-llm,snapkv", "--out", "e"];
     let large = ["--budgets", "16777216", "--max-new", "16777216"];
     evict(&place, &[&run[..], &large].concat()).ok();
-    assert!(runs(&place, "e").iter().all(|row| row.finish_reason.as_deref() == Some("context")));
+    assert!(runs(&place, "e").iter().all(|row| row.n_new > Some(0) && row.n_prompt + row.n_new.unwrap_or(0) <= 121));
     let last_seed = ["--policies", "random;seed=4294967295", "--eviction-seeds", "2", "--budgets", "20", "--out", "f"];
     evict(&place, &last_seed).ok();
 }

@@ -93,18 +93,22 @@ fn what_is_wrong_is_named() {
     replay(&place, "e", &["--policies", "window", "--budgets", "8"]).refused(&["is too small", "hint: ask for"]);
     let ran = replay(&place, "f", &["--policies", "window", "--budgets", "8", "--skip-infeasible"]).ok();
     assert!(ran.stderr().contains("0/0"), "{}", ran.stderr());
-    // More tokens than the context has room for take no more memory.
-    let policies = ["--policies", "window", "--budgets", "prompt+50%"];
-    replay(&place, "h", &policies).ok();
-    replay(&place, "i", &[&policies[..], &["--answer-tokens", "16777216"]].concat()).ok();
-    let own = |folder: &str| rows::<EvictionReplay>(&place, folder, "eviction_replay.parquet");
-    assert_eq!(own("h"), own("i"));
     let none = ["evict", "--replay", "none.parquet", "--budgets", "prompt+8", "--out", "g"];
     place.epikv(&none).refused(&["none.parquet"]);
     let both = ["evict", "--replay", "traces.parquet", "--problems", "problems.jsonl", "--budgets", "9", "--out", "g"];
     assert_eq!(place.epikv(&both).code(), 2);
     let compared = replay(&place, "g", &["--policies", "window", "--budgets", "prompt+50%", "--baseline", "window"]);
     compared.refused(&["--replay", "--baseline"]);
+}
+
+#[test]
+fn long_answers_take_no_more_memory_than_the_context() {
+    let place = Place::new();
+    place.traces();
+    let run = ["evict", "--replay", "traces.parquet", "--limit", "1", "--model", "random:0,context=300", "--quiet"];
+    let large = ["--answer-tokens", "16777216", "--policies", "window", "--budgets", "16777216", "--out", "e"];
+    place.epikv(&[&run[..], &large].concat()).ok();
+    assert_eq!(rows::<EvictionReplay>(&place, "e", "eviction_replay.parquet").len(), 1);
 }
 
 #[test]
