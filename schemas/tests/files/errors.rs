@@ -43,8 +43,11 @@ fn a_folder_in_place_of_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens.parquet");
     fs::create_dir(&path).unwrap();
-    says(&read_table::<LabelToken>(&path).unwrap_err(), &["cannot open"]);
-    says(&write_table(&path, &[token("a", 0)], &Provenance::new()).unwrap_err(), &["cannot create"]);
+    let (read, written) = (read_table::<LabelToken>(&path), write_table(&path, &[token("a", 0)], &Provenance::new()));
+    for error in [read.unwrap_err(), written.unwrap_err()] {
+        says(&error, &["expected a file, got a folder"]);
+        assert!(error.hint().is_some());
+    }
 }
 
 #[test]
