@@ -6,6 +6,7 @@
 pub(super) struct LineLook {
     pub(super) colour: &'static str,
     dashes: &'static str,
+    width: f64,
     pub(super) radius: f64,
     marker: Marker,
 }
@@ -21,13 +22,17 @@ enum Marker {
 
 impl LineLook {
     const fn new(colour: &'static str, dashes: &'static str, radius: f64, marker: Marker) -> Self {
-        Self { colour, dashes, radius, marker }
+        Self { colour, dashes, width: 1.3, radius, marker }
+    }
+
+    const fn wide(self, width: f64) -> Self {
+        Self { width, ..self }
     }
 
     pub(super) fn style(&self) -> String {
         let dashes =
             if self.dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dashes) };
-        format!("stroke=\"{}\" stroke-width=\"1.3\" stroke-linejoin=\"round\"{dashes}", self.colour)
+        format!("stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dashes}", self.colour, self.width)
     }
 
     /// The style of a marker; a point that `is_alone`, between two gaps, is seen in any case.
@@ -54,7 +59,7 @@ pub(super) static LINE_LOOKS: [LineLook; 8] = [
 ];
 
 /// Looks of lines that are the same in every figure.
-pub(super) static POOLED: LineLook = LineLook::new("#0072b2", "", 1.7, Marker::Filled);
-pub(super) static PUBLISHED: LineLook = LineLook::new("#d55e00", "", 1.5, Marker::Open);
-pub(super) static WITHIN: LineLook = LineLook::new("#009e73", "4 2", 1.2, Marker::Unseen);
-pub(super) static RANDOM_WEIGHTS: LineLook = LineLook::new("#595959", "0.9 1.9", 1.2, Marker::Unseen);
+pub(super) static POOLED: LineLook = LineLook::new("#0072b2", "", 1.7, Marker::Filled).wide(1.6);
+pub(super) static PUBLISHED: LineLook = LineLook::new("#d55e00", "", 1.3, Marker::Open).wide(1.0);
+pub(super) static WITHIN: LineLook = LineLook::new("#009e73", "4 2", 1.2, Marker::Unseen).wide(1.1);
+pub(super) static RANDOM_WEIGHTS: LineLook = LineLook::new("#595959", "0.9 1.9", 1.2, Marker::Unseen).wide(0.9);
