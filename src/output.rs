@@ -71,9 +71,6 @@ impl RunFolder {
 
     /// Makes the folder, refuses to replace `files` unless `fresh`, and proves that it can be written.
     pub(crate) fn open(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
-        if folder.exists() && !folder.is_dir() {
-            bail!("{}: expected a folder for the results, got a file", folder.display());
-        }
         let made = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let made: Vec<PathBuf> = made.map(Path::to_owned).collect();
         fs::create_folder(folder)?;

@@ -147,7 +147,7 @@ fn a_run_that_could_not_be_leaves_no_folder() {
         &["evict", "--replay", "none.parquet", "--budgets", "16", "--out", "new/deep"],
         &["evict", "--replay", "traces.parquet", "--budgets", "3", "--out", "new/deep"],
     ] {
-        place.epikv(run).refused(&[]);
+        place.epikv(&[run, &["--quiet"]].concat()).refused(&[]);
         assert!(!place.path("new").exists(), "{run:?}");
     }
     // What was there stays.
@@ -167,7 +167,7 @@ fn a_demo_replaces_nothing_but_a_demo() {
     place.write("file", "mine");
     place.epikv(&["demo", "--out", "file"]).refused(&["--out file: expected a new folder"]);
     assert_eq!(bytes(&place.path("file")), b"mine");
-    place.epikv(&["plan", "--out", "file"]).refused(&["file: expected a folder for the results, got a file"]);
+    place.epikv(&["plan", "--out", "file"]).refused(&["file: expected a folder, got a file"]);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn settings_outside_their_range() {
         place.epikv(&[&label[..], &larger].concat()).refused(&[larger[0], larger[1], "from 1 to"]);
     }
     assert!(!place.path("l").exists());
-    place.epikv(&[&label[..], &["--window", "16777216", "--max-new", "4"]].concat()).ok();
+    place.epikv(&[&label[..], &["--window", "16777216", "--stride", "1048576", "--max-new", "4"]].concat()).ok();
     place
         .epikv(&["problems", "tiny", "--n", "99999999999999999", "--out", "p.jsonl"])
         .refused(&["--n", "from 1 to 1000000"]);

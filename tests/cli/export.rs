@@ -70,5 +70,5 @@ fn a_page_is_not_replaced_unasked_and_what_is_wrong_is_named() {
         window.end = 1 << 20;
     }
     write_table(&path, &windows, &Provenance::new()).unwrap();
-    export(&place, "other.html", &[]).refused(&["trace a: window: expected a span within"]);
+    export(&place, "other.html", &[]).refused(&["trace a: window 0: expected a span within"]);
 }

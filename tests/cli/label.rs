@@ -228,7 +228,7 @@ fn labels_are_given_away_and_taken_back() {
     place.write("bad.jsonl", "{\"token_ids\": [1, 2], \"importance\": [\"x\"]}\n");
     place
         .epikv(&["label", "--import", "bad.jsonl", "--traces", "again.parquet", "--out", "bad"])
-        .refused(&["bad.jsonl: line 1", "importance"]);
+        .refused(&["bad.jsonl, line 1", "importance"]);
 }
 
 #[test]
