@@ -148,6 +148,8 @@ fn settings_outside_their_range() {
     place.epikv(&[&label[..], &["--stride", "64"]].concat()).refused(&["--stride", "32"]);
     assert_eq!(place.epikv(&[&label[..], &["--batch", "0"]].concat()).code(), 2);
     assert_eq!(place.epikv(&[&label[..], &["--threads", "100000"]].concat()).code(), 2);
-    place.epikv(&[&label[..], &["--window", "18446744073709551615", "--max-new", "4"]].concat()).ok();
+    let wide = [&label[..], &["--max-new", "4", "--window", "18446744073709551615"]].concat();
+    place.epikv(&wide).refused(&["--stride: expected at most 32767 windows over a token"]);
+    place.epikv(&[&wide[..], &["--stride", "18446744073709551615"]].concat()).ok();
     trace(&place, &["--problems", "problems.jsonl", "--temperature=-1"]).refused(&["--temperature"]);
 }
