@@ -23,12 +23,12 @@ pub(crate) fn exact(expr: &Expr) -> Option<Fraction> {
 
 /// As [`exact`], at the cost of steps of the comparison: many large values take as long as one that is out of bounds.
 pub(crate) fn exact_at_cost(expr: &Expr, work: &mut u32) -> Option<Fraction> {
-    let mut exact = Exact { left: WORK_BITS };
+    let most = WORK_BITS.min(u64::from(*work) * BITS_A_STEP);
+    let mut exact = Exact { left: most };
     let value = exact.value(expr);
-    let steps = u32::try_from((WORK_BITS - exact.left) / BITS_A_STEP).ok()?;
-    let left = work.checked_sub(steps);
-    *work = left.unwrap_or(0);
-    left.and(value)
+    // What is too much is refused before it is worked out, so a long list of large values costs no more than one.
+    *work -= u32::try_from((most - exact.left) / BITS_A_STEP).unwrap_or(*work);
+    value
 }
 
 struct Exact {
