@@ -4,33 +4,30 @@ mod between;
 mod decisions;
 mod files;
 mod labels;
+mod plan;
+mod recorded;
 mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-use anyhow::{Result, bail};
-use epikv_analyzer::compare::{self, Comparison, Side};
+use anyhow::Result;
+use epikv_analyzer::compare::{self, Comparison};
 use epikv_analyzer::enrichment::{self, Enrichment};
 use epikv_analyzer::figure::{About, Chart, gallery};
 use epikv_analyzer::groups::Group;
 use epikv_analyzer::predictable::{self, GivenSurprisal};
-use epikv_analyzer::{
-    AtBudget, DatasetFindings, EMBEDDING, RecordOptions, Recording, Reference, Sample, Settings, Summary, TokenClass,
-    WindowFrom, decide, n_columns, record, study,
-};
-use epikv_eviction::Budget;
-use epikv_model::decoder::Decoder;
-use epikv_model::load::{ModelRef, OriginKind, RandomSpec, open};
-use epikv_model::{Device, Model};
+use epikv_analyzer::{AtBudget, DatasetFindings, Reference, Sample, Summary, TokenClass, decide, n_columns, study};
+use epikv_model::Model;
 use epikv_schemas::{Trace, read_table};
-use epikv_signals::{SIGNALS, SignalRow, Smoother, find};
-use epikv_stats::{Confidence, FisherMethod};
 use serde_json::json;
 
 use self::between::Between;
 use self::labels::LabelSet;
-use crate::cli::{CiName, CorrelateArgs, Kernel, WindowStart};
+pub(crate) use self::plan::HiddenByKernel;
+use self::plan::Plan;
+use self::recorded::{Recorded, record_all};
+use crate::cli::CorrelateArgs;
 use crate::output::{Done, RunFolder};
 use crate::{label, progress, setup};
 
@@ -177,228 +174,10 @@ impl Analysis {
     }
 }
 
-/// What was typed, checked.
-struct Plan {
-    /// Signals by name; `None` for all that the model is deep enough for.
-    signals: Option<Vec<&'static SignalRow>>,
-    /// Whether signals of attention weights may be recorded.
-    kernel: Kernel,
-    /// How they are compared with labels.
-    settings: Settings,
-    /// Columns that are compared with each other; none for the usual ones.
-    pairs: Vec<[Side; 2]>,
-    /// Budget under which scores are replayed.
-    budget: Budget,
-}
-
-impl Plan {
-    /// Checks what was typed.
-    fn new(args: &CorrelateArgs) -> Result<Self> {
-        let named = |text: &str| -> Vec<String> { text.split(',').map(|name| name.trim().to_owned()).collect() };
-        let signals = match args.signals.trim() {
-            "all" => None,
-            names => Some(unique(named(names).iter().map(|name| Ok(find(name)?)), |row| row.spec.name)?),
-        };
-        let window = args.smooth_window;
-        let smoothers = match args.smooth.trim() {
-            "all" => Smoother::ALL.to_vec(),
-            names => unique(named(names).iter().map(|name| Ok(Smoother::parse(name, window)?)), |s| *s)?,
-        };
-        let settings = Settings {
-            smoothers,
-            window,
-            window_from: match args.window_from {
-                WindowStart::Decode => WindowFrom::Decode,
-                WindowStart::Prompt => WindowFrom::Prompt,
-            },
-            confidence: Confidence::P95,
-            fisher: match args.ci {
-                CiName::Fisher => FisherMethod::Plain,
-                CiName::Fieller => FisherMethod::Fieller,
-                CiName::BonettWright => FisherMethod::BonettWright,
-            },
-            replicates: args.bootstrap as usize,
-            surrogates: args.surrogates as usize,
-            seed: args.model.seed,
-            max_lag: args.max_lag as usize,
-            pools: between::pools(args)?,
-        };
-        let pairs = unique(args.compare.iter().map(|typed| pair(typed, window)), |pair| *pair)?;
-        Ok(Self { signals, kernel: args.kernel, settings, pairs, budget: args.budget.trim().parse()? })
-    }
-
-    /// The signals of a model: those asked for, or all that can be built for it and that the kernel shows.
-    fn rows(&self, n_layers: usize) -> Vec<&'static SignalRow> {
-        let fits = |row: &&SignalRow| match row.needs_attention(n_layers) {
-            Ok(needs_attention) => self.kernel == Kernel::Explicit || !needs_attention,
-            Err(_) => false,
-        };
-        let mut rows = self.signals.clone().unwrap_or_else(|| SIGNALS.iter().filter(fits).collect());
-        // A baseline that stands in every table.
-        if !rows.iter().any(|row| row.spec.name == EMBEDDING) {
-            rows.extend(SIGNALS.iter().filter(|row| row.spec.name == EMBEDDING));
-        }
-        rows
-    }
-
-    /// Refuses a signal of attention weights that was asked for by name and that the kernel hides.
-    fn check_kernel(&self, n_layers: usize) -> Result<()> {
-        for row in self.signals.iter().flatten() {
-            if self.kernel == Kernel::Fused && row.needs_attention(n_layers)? {
-                return Err(HiddenByKernel { signal: row.spec.name }.into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses to compare what will not be recorded.
-    fn check_pairs(&self, n_layers: usize) -> Result<()> {
-        let rows = self.rows(n_layers);
-        for side in self.pairs.iter().flatten() {
-            let row = rows.iter().find(|row| row.spec.name == side.signal);
-            if !row.is_some_and(|row| row.has_value(side.layer, n_layers)) {
-                return Err(side.missing().into());
-            }
-        }
-        Ok(())
-    }
-
-    fn notes(&self, model: &Model) -> Vec<String> {
-        let n_layers = model.decoder.config().n_layers;
-        let rows = self.rows(n_layers);
-        let mut notes = Vec::new();
-        let mut hidden = Vec::new();
-        for row in SIGNALS.iter().filter(|row| self.signals.is_none() && !rows.iter().any(|r| r.spec == row.spec)) {
-            let name = row.spec.name;
-            if row.needs_attention(n_layers).is_ok() {
-                hidden.push(name);
-            } else {
-                notes.push(format!("{name} needs a deeper model than {n_layers} layers and is left out"));
-            }
-        }
-        if !hidden.is_empty() {
-            notes.push(format!(
-                "signals of attention weights are recorded with --kernel explicit: {}",
-                hidden.join(", ")
-            ));
-        }
-        notes
-    }
-}
-
-/// Two columns, separated by a comma.
-fn pair(typed: &str, window: usize) -> Result<[Side; 2]> {
-    let sides = typed.split(',').map(|side| Side::parse(side, window)).collect::<Result<Vec<_>, _>>()?;
-    match sides[..] {
-        [a, b] if a != b => Ok([a, b]),
-        _ => bail!("--compare {typed}: expected two different signals, separated by a comma"),
-    }
-}
-
-/// A signal that the chosen kernel never shows.
-#[derive(Debug, thiserror::Error)]
-#[error("signal {signal}: expected --kernel explicit, got fused")]
-pub(crate) struct HiddenByKernel {
-    signal: &'static str,
-}
-
-impl HiddenByKernel {
-    /// What the reader can try.
-    pub(crate) const HINT: &'static str =
-        "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist";
-}
-
-/// Items in their order, a repeated one once.
-fn unique<T, K: PartialEq>(items: impl Iterator<Item = Result<T>>, key: impl Fn(&T) -> K) -> Result<Vec<T>> {
-    let mut all: Vec<T> = Vec::new();
-    for item in items {
-        let item = item?;
-        if !all.iter().any(|known| key(known) == key(&item)) {
-            all.push(item);
-        }
-    }
-    Ok(all)
-}
-
-/// Traces with labels, recorded, and those that could not be.
-struct Recorded {
-    samples: Vec<Sample>,
-    /// What could not be recorded and why.
-    failures: Vec<String>,
-    /// Traces of the file without usable labels.
-    n_unusable: usize,
-    /// Random weights that were recorded as well.
-    random: Option<String>,
-    /// Problems that the recorded traces solve: what was chosen on them must not be judged on them.
-    problem_ids: BTreeSet<String>,
-}
-
-/// Records every trace that has usable labels, with the model and with random weights.
-fn record_all(
-    args: &CorrelateArgs,
-    plan: &Plan,
-    model: &Model,
-    traces: &[Trace],
-    labels: &LabelSet,
-    notes: &mut Vec<String>,
-) -> Result<Recorded> {
-    let usable: Vec<&Trace> = traces.iter().filter(|trace| labels.is_usable(&trace.trace_id)).collect();
-    let rows = plan.rows(model.decoder.config().n_layers);
-    let random = if args.no_random_weights { None } else { random_decoder(args, model, notes)? };
-    let options = RecordOptions { window_from: plan.settings.window_from, ..RecordOptions::default() };
-    let bar = progress::bar("recording", usable.len(), args.model.quiet);
-    let (mut samples, mut failures) = (Vec::new(), Vec::new());
-    for trace in &usable {
-        let recorded = record(&model.decoder, trace, &rows, options).and_then(|recording| {
-            let twin = random.as_ref().map(|(_, decoder)| record(decoder, trace, &rows, options)).transpose()?;
-            Ok((recording, twin))
-        });
-        match recorded {
-            Ok((recording, twin)) => {
-                let sample = Sample::new(trace, recording, twin, labels.of(&trace.trace_id))?;
-                samples.push(match labels.windows_of(&trace.trace_id) {
-                    Some(windows) => sample.with_windows(windows)?,
-                    None => sample,
-                });
-            }
-            Err(error @ (epikv_analyzer::Error::Model(_) | epikv_analyzer::Error::Signals(_))) => {
-                return Err(error.into());
-            }
-            Err(error) => failures.push(error.to_string()),
-        }
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    if let (true, Some(first)) = (samples.is_empty(), failures.first()) {
-        bail!("no trace could be recorded: {first}");
-    }
-    let n_unusable = traces.len() - usable.len();
-    let problem_ids = usable.iter().map(|trace| trace.problem_id.clone()).collect();
-    Ok(Recorded { problem_ids, samples, failures, n_unusable, random: random.map(|(name, _)| name) })
-}
-
 /// What kind each token of the samples is.
 fn token_classes(model: &Model, samples: &[Sample]) -> Result<BTreeMap<u32, TokenClass>> {
     let ids: BTreeSet<u32> = samples.iter().flat_map(|sample| sample.recording.token_ids.iter().copied()).collect();
     ids.into_iter().map(|id| Ok((id, TokenClass::of(&model.tokenizer.decode(&[id])?)))).collect()
-}
-
-/// Random weights of the model's shape; of another seed where the model itself is random.
-fn random_decoder(args: &CorrelateArgs, model: &Model, notes: &mut Vec<String>) -> Result<Option<(String, Decoder)>> {
-    let seed = match model.origin.kind() {
-        OriginKind::Random(spec) if spec.seed == args.model.seed => args.model.seed.wrapping_add(1),
-        _ => args.model.seed,
-    };
-    let spec = match RandomSpec::like(model.decoder.config(), seed) {
-        Ok(spec) => spec,
-        Err(error) => {
-            notes.push(format!("no rows of random weights: {error}"));
-            return Ok(None);
-        }
-    };
-    let (config, weights, origin) = open(&ModelRef::Random(spec))?;
-    let decoder = Decoder::load(config, &*weights, &Device::Cpu, args.model.weights.into())?;
-    Ok(Some((origin.id().to_owned(), decoder)))
 }
 
 /// The summary on stderr, and with `--json` its figures on stdout.
@@ -427,9 +206,4 @@ fn print(args: &CorrelateArgs, recorded: &Recorded, summary: &Summary, plan: &Pl
         writeln!(std::io::stdout(), "{figures}")?;
     }
     Ok(())
-}
-
-/// The recordings of the model.
-fn recordings(recorded: &Recorded) -> Vec<&Recording> {
-    recorded.samples.iter().map(|sample| &sample.recording).collect()
 }

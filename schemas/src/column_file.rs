@@ -174,12 +174,14 @@ impl ColumnFile {
 
     /// The error of a value that is no finite number.
     fn not_a_number(&self, column: String, row: usize, got: f32) -> Error {
-        let (mut at, mut key) = (0, String::new());
-        let found = self.tokens(|trace_id, pos, _| {
-            if at == row {
+        let mut key = String::new();
+        let found = self.each_batch([("trace_id", Kind::Utf8), ("pos", Kind::I32)], |first, [trace_id, pos]| {
+            if let Some(at) = row.checked_sub(first).filter(|at| *at < pos.len()) {
+                let (trace_id, pos) =
+                    (trace_id.as_string::<i32>().value(at), pos.as_primitive::<Int32Type>().value(at));
                 key = format!("trace_id={trace_id:?}, pos={pos}");
             }
-            at += 1;
+            Ok(())
         });
         found.err().unwrap_or(Error::NotANumber { path: self.path.clone(), column, row, key, got })
     }
@@ -188,7 +190,7 @@ impl ColumnFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{PerLayer, SignalsHs, SignalsToken, testing::TestResult, write_table};
+    use crate::{PerLayer, SignalsAge, SignalsHs, SignalsToken, testing::TestResult, write_table};
 
     fn rows() -> Vec<SignalsHs> {
         let layers: Arc<[u16]> = Arc::new([0, 1, 12]);
@@ -242,6 +244,14 @@ mod tests {
             "signals_hs.parquet has inf in column hs_norm_l01, row 3 (trace_id=\"t0\", pos=3), expected: a number";
         assert!(error.to_string().contains(text), "{error}");
         assert!(file.numbers(NumberColumn { name: "hs_norm", layer: Some(0) }).is_ok(), "another column");
+
+        // A table without a column of token ids.
+        let path = folder.path().join("signals_age.parquet");
+        let row = |pos, h2o_attn| SignalsAge { trace_id: "t0".to_owned(), age: 16, pos, h2o_attn };
+        write_table(&path, &[row(0, Some(1.0)), row(1, Some(f32::INFINITY))], &Provenance::new())?;
+        let file = ColumnFile::open::<SignalsAge>(&path)?;
+        let error = file.numbers(NumberColumn { name: "h2o_attn", layer: None }).expect_err("an infinity");
+        assert!(error.to_string().contains("has inf in column h2o_attn, row 1 (trace_id=\"t0\", pos=1)"), "{error}");
         Ok(())
     }
 

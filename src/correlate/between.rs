@@ -21,7 +21,7 @@ pub(super) fn pools(args: &CorrelateArgs) -> Result<Vec<Pool>> {
         }
         Ok(Pool { members })
     };
-    super::unique(args.pool.iter().map(pool), Pool::name)
+    super::plan::unique(args.pool.iter().map(pool), Pool::name)
 }
 
 /// Refuses to pool a problem set that no trace belongs to.

@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use super::between::Between;
-use super::{Plan, Recorded, recordings};
+use super::plan::Plan;
+use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
 use crate::output::{RunFolder, input};
 use crate::setup;
@@ -97,7 +98,7 @@ pub(super) fn write(
     provenance.set("run", run(args, recorded, settings));
     provenance.set("smoothing", smoothing(settings));
     provenance.set("inputs", Value::Array(input_files(args).map(|path| input(&path)).collect::<Result<_>>()?));
-    let recordings = recordings(recorded);
+    let recordings = recorded.recordings();
     if let Some(rows) = rows::signals_hs(&recordings) {
         folder.write("signals_hs.parquet", &rows, &signals)?;
     }

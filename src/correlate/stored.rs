@@ -10,8 +10,10 @@ use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
 use serde_json::Value;
 
 use super::between::{self, Between};
+use super::files;
 use super::labels::NoLabel;
-use super::{Plan, Recorded, files};
+use super::plan::Plan;
+use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
 use crate::output::{Done, RunFolder, input};
 use crate::{label, progress, setup};

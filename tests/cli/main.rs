@@ -7,6 +7,7 @@ mod between;
 mod config;
 mod correlate;
 mod evict;
+mod evict_refused;
 mod export;
 mod figures;
 mod grade;

@@ -4,13 +4,15 @@
 //! against the traces; [`Stored::study`] then does what [`crate::study()`] does to recordings, with the same figures. A
 //! column of 10 million tokens is 80 MB while it is at work, and as many columns are at work as there are threads.
 
+mod labels;
+mod runs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use epikv_schemas::{
-    ColumnFile, LabelToken, LabelWindow, NumberColumn, Record, SignalsAge, SignalsAttn, SignalsHs, SignalsKv,
-    SignalsScore, SignalsToken, Trace, read_in_parts,
+    ColumnFile, NumberColumn, Record, SignalsAge, SignalsAttn, SignalsHs, SignalsKv, SignalsScore, SignalsToken, Trace,
 };
 use epikv_signals::{Build, SIGNALS, Smoother};
 use rayon::prelude::*;
@@ -22,9 +24,11 @@ use crate::join::{Labelled, Mask};
 use crate::pools::problem_sets;
 use crate::record::Recording;
 use crate::resamples::Resamples;
-use crate::rows::{signal_of_age, signal_of_column};
+use crate::rows::signal_of_column;
 use crate::study::{Place, Sample, Settings, adjust, finding, smooth};
-use crate::windows::Windows;
+
+pub use self::labels::join_labels;
+use self::runs::{Run, runs};
 
 /// What is asked of stored signals.
 #[derive(Debug, Clone, Copy)]
@@ -328,73 +332,6 @@ fn correlated(
     Ok(given.finding(place, &traces, windows.as_deref()))
 }
 
-/// Rows of a trace that follow one another, of one signal where rows are told apart by their age.
-struct Run {
-    trace_id: String,
-    signal: Option<&'static str>,
-    rows: Range<usize>,
-}
-
-/// The rows of each known trace in a file, whose tokens must be those of the trace. Rows with an age name no tokens: they must
-/// be as many.
-fn runs(file: &ColumnFile, known: &BTreeMap<&str, &Trace>, has_ages: bool) -> Result<Vec<Run>> {
-    let mut runs: Vec<(Run, Option<i32>)> = Vec::new();
-    let mut wrong = None;
-    let mut trace: Option<&Trace> = None;
-    let mut each = |trace_id: &str, age: Option<i32>, pos: i32, token_id: Option<i32>| {
-        let row = runs.last().map_or(0, |(run, _)| run.rows.end);
-        match runs.last_mut() {
-            Some((run, own)) if run.trace_id == trace_id && *own == age => run.rows.end += 1,
-            _ => {
-                trace = known.get(trace_id).copied();
-                let signal = age.and_then(signal_of_age);
-                runs.push((Run { trace_id: trace_id.to_owned(), signal, rows: row..row + 1 }, age));
-            }
-        }
-        let (Some(trace), Some((run, _))) = (trace, runs.last()) else { return };
-        let at = run.rows.len() - 1;
-        let other = |expected: String, got: String| Error::OtherTokens {
-            path: file.path().to_owned(),
-            trace_id: trace_id.to_owned(),
-            pos: at,
-            expected,
-            got,
-        };
-        if let (Some(age), None) = (age, run.signal) {
-            wrong.get_or_insert_with(|| other("an age in tokens".to_owned(), age.to_string()));
-        }
-        let expected = trace.token_ids.get(at);
-        if usize::try_from(pos) != Ok(at) || expected.is_none() || token_id.is_some_and(|id| expected != Some(&id)) {
-            wrong.get_or_insert_with(|| {
-                let of = |id: Option<i32>| id.map_or("a row".to_owned(), |id| format!("token {id}"));
-                let expected = expected.map_or("no token".to_owned(), |id| of(token_id.and(Some(*id))));
-                other(expected, format!("{} at position {pos}", of(token_id)))
-            });
-        }
-    };
-    if has_ages {
-        file.keys(["age", "pos"], |trace_id, age, pos| each(trace_id, Some(age), pos, None))?;
-    } else {
-        file.tokens(|trace_id, pos, token_id| each(trace_id, None, pos, Some(token_id)))?;
-    }
-    if let Some(error) = wrong {
-        return Err(error);
-    }
-    let mut runs: Vec<Run> = runs.into_iter().map(|(run, _)| run).collect();
-    runs.retain(|run| known.contains_key(run.trace_id.as_str()));
-    let is_cut = |run: &&Run| run.rows.len() != known[run.trace_id.as_str()].token_ids.len();
-    match runs.iter().find(is_cut) {
-        Some(run) => Err(Error::OtherTokens {
-            path: file.path().to_owned(),
-            trace_id: run.trace_id.clone(),
-            pos: run.rows.len(),
-            expected: format!("{} tokens", known[run.trace_id.as_str()].token_ids.len()),
-            got: run.rows.len().to_string(),
-        }),
-        None => Ok(runs),
-    }
-}
-
 /// A trace without recording and labels.
 fn sample(trace: &Trace) -> Result<Sample> {
     let checked = trace.checked()?;
@@ -402,37 +339,4 @@ fn sample(trace: &Trace) -> Result<Sample> {
     let recording = Recording { trace_id: trace.trace_id.clone(), token_ids, n_prompt, columns: Vec::new() };
     let (dataset, problem_id) = (trace.dataset.clone(), trace.problem_id.clone());
     Ok(Sample { dataset, problem_id, recording, random: None, mask: Mask::default(), windows: None })
-}
-
-/// Gives samples their labels, reading the files part by part; files of windows are optional, as for recordings.
-///
-/// # Errors
-/// If a label belongs to another trace, or a file cannot be read.
-pub fn join_labels(samples: &mut [Sample], tokens: &Path, windows: Option<&Path>) -> Result<()> {
-    let places: BTreeMap<String, usize> =
-        samples.iter().enumerate().map(|(at, sample)| (sample.recording.trace_id.clone(), at)).collect();
-    let mut failed = None;
-    read_in_parts::<LabelToken>(tokens, |part| {
-        for label in &part {
-            if let Some(&at) = places.get(&label.trace_id) {
-                let Sample { recording, mask, .. } = &mut samples[at];
-                failed = failed.take().or_else(|| mask.add(recording, label).err());
-            }
-        }
-    })?;
-    if let Some(path) = windows {
-        for sample in samples.iter_mut() {
-            sample.windows = Some(Windows::default());
-        }
-        read_in_parts::<LabelWindow>(path, |part| {
-            for label in &part {
-                if let Some(&at) = places.get(&label.trace_id) {
-                    let Sample { recording, windows, .. } = &mut samples[at];
-                    let added = windows.as_mut().map_or(Ok(()), |windows| windows.add(recording, label));
-                    failed = failed.take().or_else(|| added.err());
-                }
-            }
-        })?;
-    }
-    failed.map_or(Ok(()), Err)
 }
