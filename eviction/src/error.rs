@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::budget::{Budget, Match};
 use crate::nearest::nearest;
+use crate::policy::budget::{Budget, Match};
+use crate::policy::score::Score;
 use crate::policy::{Select, Trigger};
-use crate::score::Score;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -61,7 +61,7 @@ pub enum Error {
     /// A budget in a form that is not known.
     #[error(
         "budget: expected a number from 1 to {most}, or prompt+N or prompt+N% with N up to that, got {given:?}",
-        most = crate::budget::MOST
+        most = crate::policy::budget::MOST
     )]
     BudgetForm {
         /// As typed.

@@ -31,66 +31,36 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod budget;
-mod cells;
-mod certificate;
-mod choice;
-mod comparison;
-mod config;
-mod cost;
-mod decode;
-mod drift;
+mod analysis;
+mod engine;
 mod error;
-mod evictor;
 mod experiment;
-mod group;
-mod keeper;
-mod labels;
 mod nearest;
-mod outcome;
-mod own_score;
-#[cfg(test)]
-mod parity;
-#[cfg(test)]
-mod parity_kvpress;
-#[cfg(test)]
-mod parity_vase;
-mod parse;
 mod policy;
-mod recorder;
-mod registry;
 pub mod replay;
 pub mod report;
-mod rows;
-mod score;
-mod scores;
-mod select;
-mod summary;
-mod under_way;
-mod variance;
-mod windows;
 
-pub use budget::{Budget, Lengths, Limits, Match};
-pub use cells::{Cells, Finished, Records};
-pub use certificate::Certificate;
-pub use comparison::{Heterogeneity, Paired, Stratum};
-pub use config::{Settings, parse_policies};
-pub use cost::Cost;
-pub use decode::{Decoded, Generation, Series, Times, Watch, decode, decode_all};
-pub use drift::Drift;
+pub use analysis::comparison::{Heterogeneity, Paired, Stratum};
+pub use analysis::cost::Cost;
+pub use analysis::drift::Drift;
+pub use analysis::group::{Group, Time};
+pub use analysis::summary::{Comparisons, Summary};
+pub use analysis::variance::Components;
+pub use engine::certificate::Certificate;
+pub use engine::decode::{Decoded, Generation, Series, Times, Watch, decode, decode_all};
+pub use engine::recorder::Eviction;
+pub use engine::scores::Labels;
+pub use engine::under_way::Recorded;
 pub use error::{Error, Result};
+pub use experiment::cells::{Cells, Finished, Records};
+pub use experiment::config::{Settings, parse_policies};
+pub use experiment::labels::LabelSet;
+pub use experiment::outcome::Outcome;
 pub use experiment::{Progress, Runs, check, evict};
-pub use group::{Group, Time};
-pub use labels::LabelSet;
 pub use nearest::nearest;
-pub use outcome::Outcome;
-pub use own_score::{OwnKind, OwnScore};
-pub use parse::{NamedPolicy, PARTS};
+pub use policy::budget::{Budget, Lengths, Limits, Match};
+pub use policy::own_score::{OwnKind, OwnScore};
+pub use policy::parse::{NamedPolicy, PARTS};
+pub use policy::registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
+pub use policy::score::{Bands, OneLayer, Score};
 pub use policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
-pub use recorder::Eviction;
-pub use registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
-pub use score::{Bands, OneLayer, Score};
-pub use scores::Labels;
-pub use summary::{Comparisons, Summary};
-pub use under_way::Recorded;
-pub use variance::Components;

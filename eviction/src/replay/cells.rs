@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use epikv_schemas::{EvictionCurve, EvictionReplay, Provenance, Record, fs, read_table, write_table};
 use serde_json::Value;
 
-use crate::cells::{FOLDER, hash, listed};
 use crate::error::{Error, Result};
+use crate::experiment::cells::{FOLDER, hash, listed};
 
 /// The cells of one folder.
 #[derive(Debug)]

@@ -13,10 +13,10 @@ use epikv_stats::{Ties, top_k};
 
 use super::answers::Answers;
 use super::{Recording, Worker};
+use crate::engine::scores::{Labels, Scores};
 use crate::error::{Error, Result};
-use crate::parse::NamedPolicy;
-use crate::score::Score;
-use crate::scores::{Labels, Scores};
+use crate::policy::parse::NamedPolicy;
+use crate::policy::score::Score;
 
 /// The first policy of each score, by the score's name: what has curves of its own.
 pub(super) fn of_scores<'a>(worker: &Worker<'a>) -> Vec<(String, &'a NamedPolicy)> {

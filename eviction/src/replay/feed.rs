@@ -12,13 +12,13 @@ use epikv_signals::Chunk;
 
 use super::mass::Mass;
 use super::{Recording, Worker, lengths};
-use crate::budget::{Budget, Limits};
-use crate::certificate::Certificate;
-use crate::decode::Generation;
+use crate::engine::certificate::Certificate;
+use crate::engine::decode::Generation;
+use crate::engine::scores::Labels;
+use crate::engine::under_way::UnderWay;
 use crate::error::{Error, Result};
-use crate::parse::NamedPolicy;
-use crate::scores::Labels;
-use crate::under_way::UnderWay;
+use crate::policy::budget::{Budget, Limits};
+use crate::policy::parse::NamedPolicy;
 
 /// A trace that was fed under a policy and a budget.
 pub(super) struct Fed<'a> {

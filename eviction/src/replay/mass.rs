@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use epikv_model::cache::{Pos, RowCache};
 
-use crate::select::Protected;
+use crate::policy::select::Protected;
 
 /// What was held of the important tokens, step by step.
 #[derive(Debug, Clone, Default, PartialEq)]

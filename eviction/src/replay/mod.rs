@@ -36,14 +36,14 @@ pub use self::predict::{Prediction, predict};
 pub use self::summary::{ReplayGroup, ReplaySummary};
 
 use self::answers::{Answered, Answers};
-use crate::budget::{Budget, Lengths};
-use crate::config::Settings;
+use crate::engine::scores::Labels;
 use crate::error::{Error, Result};
 use crate::experiment::Progress;
-use crate::labels::LabelSet;
-use crate::parse::NamedPolicy;
-use crate::score::Score;
-use crate::scores::Labels;
+use crate::experiment::config::Settings;
+use crate::experiment::labels::LabelSet;
+use crate::policy::budget::{Budget, Lengths};
+use crate::policy::parse::NamedPolicy;
+use crate::policy::score::Score;
 
 /// What came of a replay.
 #[derive(Debug, Default)]
@@ -321,7 +321,7 @@ fn row(
         mass_mean: mass.and_then(Mass::mean),
         gain_mean: mass.and_then(Mass::gain_mean),
         n_evicted: certificate.map(|c| column("n_evicted", c.n_evicted)).transpose()?,
-        certificate: certificate.map(crate::certificate::Certificate::holds),
+        certificate: certificate.map(crate::engine::certificate::Certificate::holds),
         full_correct: full.correct,
         clean_correct: clean.as_ref().and_then(|one| one.correct),
         own_correct: own.as_ref().and_then(|one| one.correct),

@@ -15,7 +15,7 @@ use epikv_stats::resample::bootstrap;
 use epikv_stats::spearman;
 use serde::Serialize;
 
-use crate::cost::{REPLICATES, SEED};
+use crate::analysis::cost::{REPLICATES, SEED};
 
 /// Policies of a budget at least.
 const LEAST_POLICIES: usize = 3;
@@ -119,8 +119,8 @@ fn rho(cells: &BTreeMap<&str, BTreeMap<&str, Pairs>>, counts: &[u32]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::summary::tests::row as run;
     use crate::replay::summary::tests::row;
-    use crate::summary::tests::row as run;
 
     #[test]
     fn a_measure_that_ranks_as_free_runs_do_has_rho_one() {

@@ -2,8 +2,8 @@
 
 use epikv_figures::quoted;
 
-use crate::group::Group;
-use crate::summary::Summary;
+use crate::analysis::group::Group;
+use crate::analysis::summary::Summary;
 
 /// A column: its name, and its field of a group.
 type Column = (&'static str, fn(&Group) -> String);

@@ -13,10 +13,10 @@ pub use self::plot::{Line, LineKind, Panel, Plot, Point};
 pub use self::sections::swap;
 
 use self::table::{UNDEFINED, budget, bytes, number, percent, percents, table};
-use crate::cost::Cost;
-use crate::group::Group;
+use crate::analysis::cost::Cost;
+use crate::analysis::group::Group;
+use crate::analysis::summary::Summary;
 use crate::policy::PositionMode;
-use crate::summary::Summary;
 
 /// The report: what was asked, accuracy and cost, comparison with no eviction, notes. `title` and `facts` head it.
 pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> String {
@@ -219,7 +219,7 @@ pub fn comparison(summary: &Summary) -> String {
 
 /// How often each outcome occurred, with the outcomes that occurred at all as columns.
 fn outcomes(summary: &Summary) -> String {
-    let names: Vec<&str> = crate::outcome::Outcome::ALL
+    let names: Vec<&str> = crate::experiment::outcome::Outcome::ALL
         .iter()
         .map(|outcome| outcome.name())
         .filter(|name| summary.groups.iter().any(|group| group.outcomes.contains_key(*name)))

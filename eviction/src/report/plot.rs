@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use epikv_figures::quoted;
 
-use crate::group::Group;
-use crate::summary::Summary;
+use crate::analysis::group::Group;
+use crate::analysis::summary::Summary;
 
 /// Policies of one row of panels; more could not be told apart.
 const LINES_A_ROW: usize = 6;
@@ -129,7 +129,7 @@ impl Plot {
 }
 
 fn panel(summary: &Summary, names: &[&str], (x_label, x): Abscissa) -> Panel {
-    let full = summary.groups.iter().find(|group| group.policy == crate::registry::FULL);
+    let full = summary.groups.iter().find(|group| group.policy == crate::policy::registry::FULL);
     let point = |group: &Group| {
         let percent = |(lo, hi): (f64, f64)| (100.0 * lo, 100.0 * hi);
         Some(Point { x: x(group)?, y: 100.0 * group.accuracy?, interval: group.ci_lo.zip(group.ci_hi).map(percent) })

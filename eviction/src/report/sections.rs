@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::table::{UNDEFINED, budget, percent, percents, table};
-use crate::group::Group;
-use crate::summary::Summary;
+use crate::analysis::group::Group;
+use crate::analysis::summary::Summary;
 
 /// For each set of parts that several scores ran under: the scores at each budget, everything else held. Empty where no
 /// two policies differ in the score alone.
@@ -61,7 +61,7 @@ pub(super) fn strata(summary: &Summary) -> String {
                 let counts = [paired.n_pairs, paired.wins, paired.losses];
                 ("all".to_owned(), counts, agree)
             });
-            let of = |s: &crate::comparison::Stratum| {
+            let of = |s: &crate::analysis::comparison::Stratum| {
                 (s.dataset.clone(), [s.n_pairs, s.wins, s.losses], UNDEFINED.to_owned())
             };
             paired.strata.iter().map(of).chain(pooled).map(|(set, counts, agree)| {
@@ -95,7 +95,7 @@ pub(super) fn samples(summary: &Summary) -> String {
 
 /// Where the spread of policies that draw comes from.
 pub(super) fn components(summary: &Summary) -> String {
-    let row = |of: &crate::variance::Components| {
+    let row = |of: &crate::analysis::variance::Components| {
         let part = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| format!("{part:.4}"));
         vec![
             of.policy.clone(),
@@ -117,7 +117,7 @@ pub(super) fn components(summary: &Summary) -> String {
 /// How far recorded signals drifted.
 pub(super) fn drift(summary: &Summary) -> String {
     let number = |value: Option<f64>| value.map_or(UNDEFINED.to_owned(), |value| format!("{value:.4}"));
-    let row = |of: &crate::drift::Drift| {
+    let row = |of: &crate::analysis::drift::Drift| {
         let budget = of.budget.clone().unwrap_or(UNDEFINED.to_owned());
         vec![of.policy.clone(), budget, of.signal.clone(), of.n.to_string(), number(of.drift), number(of.rho)]
     };

@@ -1,6 +1,6 @@
 //! Markdown tables and the cells that stand in them.
 
-use crate::group::Group;
+use crate::analysis::group::Group;
 
 /// What stands where a figure is undefined.
 pub(crate) const UNDEFINED: &str = "-";

@@ -16,12 +16,12 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use epikv_signals::{AttentionRows, Chunk, Lag, LagScore};
 use serde_json::Value;
 
-use crate::budget::Limits;
-use crate::evictor::Evictor;
+use crate::engine::evictor::Evictor;
+use crate::engine::scores::Scores;
+use crate::policy::budget::Limits;
+use crate::policy::registry::find;
+use crate::policy::score::{Bands, Score};
 use crate::policy::{Policy, PositionMode, Protect, Recency, Trigger};
-use crate::registry::find;
-use crate::score::{Bands, Score};
-use crate::scores::Scores;
 
 /// Tolerances of the reference, several times the noise that its makers measured.
 const LOGITS: f64 = 3e-4;

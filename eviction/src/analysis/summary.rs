@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use epikv_schemas::{EvictionRun, EvictionTiming};
 use serde::Serialize;
 
-use crate::comparison::{Paired, Sets, Verdicts, adjust};
-use crate::drift::Drift;
+use crate::analysis::comparison::{Paired, Sets, Verdicts, adjust};
+use crate::analysis::drift::Drift;
+use crate::analysis::group::{Group, group};
+use crate::analysis::variance::{Components, components};
 use crate::experiment::Runs;
-use crate::group::{Group, group};
-use crate::registry::{FULL, POLICIES, RANDOM};
-use crate::variance::{Components, components};
+use crate::policy::registry::{FULL, POLICIES, RANDOM};
 
 /// All groups.
 #[derive(Debug, Clone, Serialize)]

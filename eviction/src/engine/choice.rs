@@ -17,10 +17,10 @@ use epikv_model::sampler::RandomStream;
 use epikv_signals::value_ranges;
 use epikv_stats::{Ties, top_k};
 
-use crate::budget::Limits;
 use crate::error::Result;
 use crate::policy::Select;
-use crate::select::Protected;
+use crate::policy::budget::Limits;
+use crate::policy::select::Protected;
 
 /// Keeps the numbers of draws apart from those that choose tokens and from random scores, which have the same keys.
 const STREAM: u64 = 0x6472_6177_206f_6e65;

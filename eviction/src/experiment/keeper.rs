@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::cells::{Cells, Finished};
-use crate::decode::{Decoded, Watch};
+use crate::engine::decode::{Decoded, Watch};
+use crate::engine::recorder::Eviction;
+use crate::engine::under_way::Recorded;
 use crate::error::Result;
+use crate::experiment::cells::{Cells, Finished};
+use crate::experiment::rows::{Cell, Writer};
 use crate::experiment::{Place, Prepared, Progress};
-use crate::recorder::Eviction;
-use crate::rows::{Cell, Writer};
-use crate::under_way::Recorded;
 
 /// What has just ended: where it belongs, its rows, and what failed.
 pub(crate) type Ended = (Place, Finished, Option<String>);

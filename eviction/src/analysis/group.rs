@@ -9,10 +9,10 @@ use epikv_stats::pass_at_k::pass_at_k_over;
 use epikv_stats::proportion::wilson;
 use serde::Serialize;
 
-use crate::comparison::Paired;
-use crate::cost::Cost;
-use crate::outcome::Outcome;
-use crate::summary::mean;
+use crate::analysis::comparison::Paired;
+use crate::analysis::cost::Cost;
+use crate::analysis::summary::mean;
+use crate::experiment::outcome::Outcome;
 
 /// One policy at one budget. Means are over the problems that were decoded; undefined is null.
 #[derive(Debug, Clone, Serialize)]

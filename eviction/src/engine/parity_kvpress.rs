@@ -15,10 +15,10 @@ use epikv_model::sampler::RandomStream;
 use epikv_signals::Chunk;
 use serde_json::Value;
 
-use crate::budget::Limits;
-use crate::evictor::Evictor;
-use crate::parse::NamedPolicy;
-use crate::scores::Scores;
+use crate::engine::evictor::Evictor;
+use crate::engine::scores::Scores;
+use crate::policy::budget::Limits;
+use crate::policy::parse::NamedPolicy;
 
 /// Tolerance of logits and margins, several times the noise that the makers of the reference measured.
 const LOGITS: f64 = 3e-4;

@@ -9,10 +9,10 @@ use epikv_model::load::open;
 use epikv_model::sampler::RandomStream;
 
 use super::*;
+use crate::policy::registry::find;
+use crate::policy::score::Score;
+use crate::policy::select::kept;
 use crate::policy::{Protect, Recency, Select};
-use crate::registry::find;
-use crate::score::Score;
-use crate::select::kept;
 
 const N_LAYERS: usize = 2;
 const N_PROMPT: usize = 7;

@@ -2,7 +2,7 @@
 
 use epikv_model::cache::{Pos, RowCache, Scope};
 
-use crate::evictor::Cut;
+use crate::engine::evictor::Cut;
 
 /// Evictions that a generation holds before it hands them on, about 3 MB.
 pub(crate) const MOST_RECORDED: usize = 1 << 16;

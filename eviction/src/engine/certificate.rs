@@ -2,7 +2,7 @@
 
 use epikv_model::cache::RowCache;
 
-use crate::select::Protected;
+use crate::policy::select::Protected;
 
 /// Sizes and evictions of one generation, over all steps and all kept sets. Sizes are in tokens a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use epikv_schemas::EvictionRun;
 use serde::Serialize;
 
-use crate::parse::NamedPolicy;
+use crate::policy::parse::NamedPolicy;
 
 /// Components of the variance of right or not, for one policy that draws at one budget.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -12,12 +12,12 @@ use epikv_model::sampler::RandomStream;
 use epikv_signals::Chunk;
 use epikv_stats::{Ties, ordered_key, top_k};
 
-use crate::budget::Limits;
-use crate::choice::Choice;
+use crate::engine::choice::Choice;
+use crate::engine::scores::{Frozen, Scores};
 use crate::error::Result;
+use crate::policy::budget::Limits;
+use crate::policy::select::Protected;
 use crate::policy::{Policy, Trigger};
-use crate::scores::{Frozen, Scores};
-use crate::select::Protected;
 
 /// A policy with the state of one generation.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use epikv_schemas::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::drift::{Drift, Drifts};
+use crate::analysis::drift::{Drift, Drifts};
 use crate::error::{Error, Result};
-use crate::outcome::Outcome;
+use crate::experiment::outcome::Outcome;
 
 /// Where cells lie until the tables are written.
 pub(crate) const FOLDER: &str = ".cells";

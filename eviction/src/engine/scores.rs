@@ -7,8 +7,8 @@ use epikv_model::sampler::RandomStream;
 use epikv_signals::{AttentionSum, Chunk, KeyScore, LagScore, Signal, Stamps, WindowQueries};
 
 use crate::error::{Error, Result};
-use crate::own_score::{OwnKind, OwnScore};
-use crate::score::{Score, drawn};
+use crate::policy::own_score::{OwnKind, OwnScore};
+use crate::policy::score::{Score, drawn};
 
 /// What the score of a token without one counts as.
 const LOWEST: f32 = f32::NEG_INFINITY;

@@ -10,9 +10,9 @@ use std::str::FromStr;
 use epikv_model::cache::Scope;
 
 use crate::error::{Error, Result};
+use crate::policy::registry::{POLICIES, PolicyRow, find};
+use crate::policy::score::FORMS;
 use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
-use crate::registry::{POLICIES, PolicyRow, find};
-use crate::score::FORMS;
 
 /// A policy under the name that tables and files give it.
 #[derive(Debug, Clone)]

@@ -7,12 +7,12 @@ use epikv_schemas::EvictionRun;
 use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
-use crate::budget::{Budget, Match};
+use crate::engine::under_way::Recorded;
 use crate::error::{Error, Result};
-use crate::parse::NamedPolicy;
-use crate::registry::{FULL, POLICIES, find};
-use crate::score::Score;
-use crate::under_way::Recorded;
+use crate::policy::budget::{Budget, Match};
+use crate::policy::parse::NamedPolicy;
+use crate::policy::registry::{FULL, POLICIES, find};
+use crate::policy::score::Score;
 
 /// What is to be run.
 #[derive(Debug, Clone)]

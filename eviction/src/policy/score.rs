@@ -30,8 +30,8 @@ use epikv_signals::{
 };
 
 use crate::error::{Error, Result};
-use crate::own_score::{OwnKind, OwnScore};
-use crate::windows;
+use crate::policy::own_score::{OwnKind, OwnScore};
+use crate::policy::windows;
 
 /// Keeps the numbers of this score apart from those that choose tokens, which have the same keys.
 const STREAM: u64 = 0x0065_7669_6374_696f;

@@ -6,8 +6,8 @@ use epikv_model::sampler::RandomStream;
 use epikv_stats::{Ties, top_k};
 use serde_json::Value;
 
-use crate::budget::Limits;
-use crate::choice::Choice;
+use crate::engine::choice::Choice;
+use crate::policy::budget::Limits;
 use crate::policy::{Protect, Recency, Select};
 
 fn numbers(value: &Value) -> Vec<f32> {
@@ -17,7 +17,7 @@ fn numbers(value: &Value) -> Vec<f32> {
 
 #[test]
 fn the_same_tokens_are_reserved_and_drawn() {
-    let reference: Value = serde_json::from_str(include_str!("../tests/golden/vase_choices.json")).expect("JSON");
+    let reference: Value = serde_json::from_str(include_str!("../../tests/golden/vase_choices.json")).expect("JSON");
     let protect = Protect { prompt: false, sinks: 4, recency: Recency::Tokens(16) };
     let limits = Limits::new(128, 200, protect).expect("feasible");
     let stream = RandomStream { seed: 0, problem: 0, sample: 0 };

@@ -8,14 +8,14 @@ use epikv_model::session::Finish;
 use epikv_schemas::{EvictionRun, EvictionSignal, EvictionStep, EvictionTiming};
 use epikv_tasks::trace::{FinishReason, Generation, Sampling, build_trace};
 
-use crate::budget::Budget;
-use crate::config::Settings;
-use crate::decode::Decoded;
+use crate::engine::decode::Decoded;
+use crate::engine::recorder::Eviction;
 use crate::error::{Error, Result};
 use crate::experiment::Prepared;
-use crate::outcome::Outcome;
-use crate::parse::NamedPolicy;
-use crate::recorder::Eviction;
+use crate::experiment::config::Settings;
+use crate::experiment::outcome::Outcome;
+use crate::policy::budget::Budget;
+use crate::policy::parse::NamedPolicy;
 
 /// A problem under a policy and a budget, before it is decoded.
 pub(crate) struct Cell {
@@ -67,10 +67,11 @@ impl Writer<'_> {
             format!("{}: {}{budget}: {error}", item.problem.id, self.policy.name)
         });
         let certificate = decoded.map(|decoded| decoded.certificate);
-        let size = |of: fn(&crate::certificate::Certificate) -> usize, what| {
+        let size = |of: fn(&crate::engine::certificate::Certificate) -> usize, what| {
             certificate.as_ref().map(|c| column(what, of(c))).transpose()
         };
-        let bytes = |of: fn(&crate::certificate::Certificate) -> usize| certificate.as_ref().map(|c| of(c) as i64);
+        let bytes =
+            |of: fn(&crate::engine::certificate::Certificate) -> usize| certificate.as_ref().map(|c| of(c) as i64);
         let ids = |decoded: &Decoded| decoded.generated.iter().map(|&id| column("token_ids", id as usize)).collect();
         let layers = self.policy.policy.score.layers(self.model.decoder.config().n_layers)?;
         let row = EvictionRun {
@@ -96,8 +97,8 @@ impl Writer<'_> {
             first_difference: first_difference(item, cell, decoded),
             min_margin: decoded.and_then(|decoded| decoded.margins.iter().copied().reduce(f32::min)),
             held_last: size(|c| c.last_held, "held_last")?,
-            held_steady: certificate.as_ref().and_then(crate::certificate::Certificate::steady_held),
-            held_mean: certificate.as_ref().and_then(crate::certificate::Certificate::mean_held),
+            held_steady: certificate.as_ref().and_then(crate::engine::certificate::Certificate::steady_held),
+            held_mean: certificate.as_ref().and_then(crate::engine::certificate::Certificate::mean_held),
             held_max: size(|c| c.max_held, "held_max")?,
             held_peak: size(|c| c.peak_held, "held_peak")?,
             peak_kv_bytes: bytes(|c| c.peak_kv_bytes),
@@ -105,7 +106,7 @@ impl Writer<'_> {
             kv_byte_steps: bytes(|c| c.kv_byte_steps),
             n_evictions: size(|c| c.n_evictions, "n_evictions")?,
             n_evicted: size(|c| c.n_evicted, "n_evicted")?,
-            certificate: certificate.as_ref().map(crate::certificate::Certificate::holds),
+            certificate: certificate.as_ref().map(crate::engine::certificate::Certificate::holds),
             n_protected_lost: size(|c| c.n_protected_lost, "n_protected_lost")?,
             seed: self.settings.seed as i64,
             temperature: self.settings.temperature,

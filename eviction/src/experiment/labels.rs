@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use epikv_schemas::LabelToken;
 
+use crate::engine::scores::Labels;
 use crate::error::{Error, Result};
-use crate::scores::Labels;
 
 /// Labels by problem. The traces that were labelled must be named as the problems are, as `epikv trace` does.
 #[derive(Debug, Clone, Default)]

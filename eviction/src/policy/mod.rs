@@ -1,11 +1,19 @@
 //! A policy: a few small parts. Swapping one and keeping the others is the controlled experiment.
 
+pub(crate) mod budget;
+pub(crate) mod own_score;
+pub(crate) mod parse;
+pub(crate) mod registry;
+pub(crate) mod score;
+pub(crate) mod select;
+mod windows;
+
 use std::fmt;
 
 use epikv_model::cache::{Precision, Rotation, Scope};
 use epikv_model::sampler::RandomStream;
 
-use crate::score::Score;
+use crate::policy::score::Score;
 
 /// What is kept whatever it scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,7 +28,7 @@ use epikv_stats::tails::chi_squared_sf;
 use epikv_stats::tango::{pairs_for_margin, tango};
 use serde::Serialize;
 
-use crate::cost::{REPLICATES, SEED};
+use crate::analysis::cost::{REPLICATES, SEED};
 
 /// Below this adjusted p-value two policies are told apart.
 pub(crate) const LEVEL: f64 = 0.05;

@@ -8,15 +8,15 @@ use epikv_model::sampler::RandomStream;
 use epikv_model::session::FinishedRow;
 use epikv_signals::{Chunk, Signal};
 
-use crate::budget::Limits;
-use crate::certificate::Certificate;
-use crate::decode::{Decoded, Generation, Series, Times};
+use crate::engine::certificate::Certificate;
+use crate::engine::decode::{Decoded, Generation, Series, Times};
+use crate::engine::evictor::Evictor;
+use crate::engine::recorder::Recorder;
+use crate::engine::scores::Scores;
 use crate::error::Result;
-use crate::evictor::Evictor;
+use crate::policy::budget::Limits;
+use crate::policy::select::Protected;
 use crate::policy::{Policy, Trigger};
-use crate::recorder::Recorder;
-use crate::scores::Scores;
-use crate::select::Protected;
 
 /// An empty cache as a policy wants it.
 pub(crate) fn fresh_cache(

@@ -4,8 +4,8 @@ use epikv_model::cache::Scope;
 use epikv_signals::{AttentionRows, KeyScore, Lag, LagScore, WindowAttention};
 
 use crate::error::{Error, Result};
+use crate::policy::score::{Bands, Score};
 use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
-use crate::score::{Bands, Score};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]

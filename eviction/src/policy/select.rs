@@ -2,7 +2,7 @@
 
 use epikv_model::cache::{Pos, SlotMap};
 
-use crate::budget::Limits;
+use crate::policy::budget::Limits;
 
 /// Protected positions: the first so many, and the newest so many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

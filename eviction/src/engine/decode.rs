@@ -17,13 +17,13 @@ use epikv_model::session::{Finish, Ledger, RowSpec, Session, side_by_side};
 use epikv_model::taps::ProbePlan;
 use epikv_signals::Chunk;
 
-use crate::budget::Limits;
-use crate::certificate::Certificate;
+use crate::engine::certificate::Certificate;
+use crate::engine::recorder::{Eviction, MOST_RECORDED, Recorder};
+use crate::engine::scores::Labels;
+use crate::engine::under_way::{Recorded, UnderWay};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
-use crate::recorder::{Eviction, MOST_RECORDED, Recorder};
-use crate::scores::Labels;
-use crate::under_way::{Recorded, UnderWay};
+use crate::policy::budget::Limits;
 
 /// What is generated.
 #[derive(Debug, Clone)]

@@ -1,5 +1,12 @@
 //! The experiment: every problem under every policy, budget and sample, with the generation without eviction first.
 
+pub(crate) mod cells;
+pub(crate) mod config;
+mod keeper;
+pub(crate) mod labels;
+pub(crate) mod outcome;
+pub(crate) mod rows;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,17 +18,17 @@ use epikv_tasks::problem::Problem;
 use epikv_tasks::prompt::Prompt;
 use serde_json::{Value, json};
 
-use crate::budget::{Budget, Lengths, Limits};
-use crate::cells::{Cells, Finished, hash};
-use crate::config::Settings;
-use crate::decode::{Generation, decode_all};
+use crate::engine::decode::{Generation, decode_all};
+use crate::engine::under_way::fresh_cache;
 use crate::error::{Error, Result};
-use crate::keeper::{Ended, Keeper};
-use crate::labels::LabelSet;
-use crate::parse::NamedPolicy;
-use crate::rows::{Cell, Writer};
-use crate::score::Score;
-use crate::under_way::fresh_cache;
+use crate::experiment::cells::{Cells, Finished, hash};
+use crate::experiment::config::Settings;
+use crate::experiment::keeper::{Ended, Keeper};
+use crate::experiment::labels::LabelSet;
+use crate::experiment::rows::{Cell, Writer};
+use crate::policy::budget::{Budget, Lengths, Limits};
+use crate::policy::parse::NamedPolicy;
+use crate::policy::score::Score;
 
 /// How far the experiment is.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +100,7 @@ pub fn evict(
     progress(Progress::Planned(prepared.len() * settings.samples as usize * n_groups));
     for policy in others {
         let generated = experiment.run(&prepared, policy, None, &BTreeMap::new())?;
-        if policy.name == crate::registry::FULL {
+        if policy.name == crate::policy::registry::FULL {
             for ((place, sample), tokens) in generated {
                 let cell = experiment.cell(&prepared[place], policy, None, sample)?.hash;
                 prepared[place].full.insert(sample, tokens);

@@ -1,0 +1,15 @@
+//! The engine: generations under a policy, the caches it evicts from, and what was really held.
+
+pub(crate) mod certificate;
+mod choice;
+pub(crate) mod decode;
+pub(crate) mod evictor;
+#[cfg(test)]
+mod parity;
+#[cfg(test)]
+mod parity_kvpress;
+#[cfg(test)]
+mod parity_vase;
+pub(crate) mod recorder;
+pub(crate) mod scores;
+pub(crate) mod under_way;
