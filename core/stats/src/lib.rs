@@ -10,15 +10,20 @@
 //! The hot path: [`BinaryRanks::from_f32`] (Spearman of a signal against a binary label as a rank sum),
 //! [`PooledSort`] (one sort, then any number of trace resamples) and [`Rolling`] (causal z-score).
 //!
-//! | question | modules |
-//! | --- | --- |
-//! | how are values ordered | [`rank`], [`topk`], [`kendall`], [`quantile`] |
-//! | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`], [`pooled_pairs`] |
-//! | how sure are we | [`fisher`], [`pool`], [`bootstrap`], [`resample`], [`surrogate`], [`circular_shift`], [`permutation`], [`power`] |
-//! | which of two is better | [`dependent`], [`agreement`], [`paired`], [`signed`], [`mcnemar`], [`tango`](mod@tango), [`equivalence`], [`cochran`], [`heterogeneity`] |
-//! | how often is an answer right | [`proportion`], [`pass_at_k`], [`clustered`] |
-//! | many claims at once | [`adjust`], [`permutation`] |
-//! | signals over positions | [`rolling`], [`ema`], [`trend`] |
+//! One folder a question; every module is also named at the top of the crate:
+//!
+//! | folder | question | modules |
+//! | --- | --- | --- |
+//! | `ranks` | how are values ordered | [`rank`], [`topk`], [`quantile`] |
+//! | `correlation` | does a signal follow a label | [`spearman`](mod@spearman), [`rank_sum`], [`partial`], [`stratified`], [`pooled`], [`pooled_pairs`] |
+//! | | do two rankings agree | [`kendall`], [`agreement`] |
+//! | `intervals` | how sure is an estimate | [`fisher`], [`pool`], [`clustered`] |
+//! | `resampling` | the same, by drawing again | [`resample`], [`bootstrap`], [`surrogate`], [`circular_shift`], [`permutation`] |
+//! | `tests` | which of two is better | [`dependent`], [`paired`], [`signed`], [`mcnemar`], [`equivalence`], [`cochran`], [`heterogeneity`] |
+//! | | how much data does it take; many claims at once | [`power`], [`adjust`] |
+//! | `proportions` | how often is an answer right | [`proportion`], [`pass_at_k`], [`tango`](mod@tango) |
+//! | `series` | signals over positions | [`rolling`], [`ema`], [`trend`] |
+//! | `distributions` | the tails that the rest needs | [`tails`] |
 //!
 //! # Examples
 //!
@@ -32,58 +37,34 @@
 //! assert!((ranks.rho().expect("both classes occur") - 0.447_213_595_499_958).abs() < 1e-15);
 //! ```
 
-pub mod adjust;
-pub mod agreement;
-pub mod bootstrap;
-pub mod circular_shift;
-pub mod clustered;
-pub mod cochran;
-mod confidence;
-pub mod dependent;
-mod discrete;
-pub mod ema;
-pub mod equivalence;
+mod correlation;
+mod distributions;
 mod error;
-pub mod fisher;
-pub mod heterogeneity;
-mod incomplete_beta;
-pub mod kendall;
-pub mod mcnemar;
+mod intervals;
 pub mod moments;
-mod normal;
-pub mod paired;
-pub mod partial;
-pub mod pass_at_k;
-pub mod permutation;
-pub mod pool;
-pub mod pooled;
-pub mod pooled_pairs;
-pub mod power;
-pub mod proportion;
-pub mod quantile;
-mod radix;
-pub mod rank;
-pub mod rank_sum;
-pub mod resample;
-pub mod rolling;
-pub mod signed;
-pub mod spearman;
-pub mod stratified;
-pub mod surrogate;
-pub mod tails;
-pub mod tango;
-pub mod topk;
-pub mod trend;
+mod proportions;
+mod ranks;
+mod resampling;
+mod series;
+mod tests;
 
-pub use confidence::Confidence;
-pub use ema::{Ema, EmaInit};
+pub use correlation::pooled::PooledSort;
+pub use correlation::pooled_pairs::PooledPairs;
+pub use correlation::rank_sum::{BinaryRanks, RankScratch};
+pub use correlation::spearman::spearman;
+pub use correlation::{agreement, kendall, partial, pooled, pooled_pairs, rank_sum, spearman, stratified};
+pub use distributions::tails;
 pub use error::{Error, Result};
-pub use fisher::{FisherInterval, FisherMethod, fisher_interval};
-pub use pooled::PooledSort;
-pub use pooled_pairs::PooledPairs;
-pub use radix::{ordered_key, sort_keys};
-pub use rank::{Midranks, SignalOrder, midranks};
-pub use rank_sum::{BinaryRanks, RankScratch};
-pub use rolling::{Rolling, RollingPoint, RollingSpec};
-pub use spearman::spearman;
-pub use topk::{Ties, top_k};
+pub use intervals::confidence::Confidence;
+pub use intervals::fisher::{FisherInterval, FisherMethod, fisher_interval};
+pub use intervals::{clustered, fisher, pool};
+pub use proportions::{pass_at_k, proportion, tango};
+pub use ranks::radix::{ordered_key, sort_keys};
+pub use ranks::rank::{Midranks, SignalOrder, midranks};
+pub use ranks::topk::{Ties, top_k};
+pub use ranks::{quantile, rank, topk};
+pub use resampling::{bootstrap, circular_shift, permutation, resample, surrogate};
+pub use series::ema::{Ema, EmaInit};
+pub use series::rolling::{Rolling, RollingPoint, RollingSpec};
+pub use series::{ema, rolling, trend};
+pub use tests::{adjust, cochran, dependent, equivalence, heterogeneity, mcnemar, paired, power, signed};
