@@ -1,6 +1,6 @@
 //! Compares items in order and in any order.
 
-use super::{Context, value};
+use super::context::Context;
 use crate::syntax::Value;
 use crate::verdict::Verdict;
 
@@ -25,7 +25,7 @@ pub(crate) fn in_order(a: &[Value], b: &[Value], context: &mut Context) -> Verdi
     }
     let mut total = Verdict::Same;
     for (x, y) in a.iter().zip(b) {
-        total = total.and(value::compare(x, y, context));
+        total = total.and(context.compare(x, y));
         if total == Verdict::Different {
             break;
         }
@@ -57,7 +57,7 @@ pub(crate) fn in_any_order(a: &[Value], b: &[Value], context: &mut Context) -> V
     for item in left {
         let mut matched = None;
         for (at, other) in free.iter().enumerate() {
-            match value::compare(item, other, context) {
+            match context.compare(item, other) {
                 verdict if verdict.is_same() => {
                     matched = Some(at);
                     break;

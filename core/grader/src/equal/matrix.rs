@@ -5,8 +5,9 @@
 
 use num_rational::BigRational;
 
+use super::context::{Context, MOST_PARTS};
 use super::exact::exact_at_cost;
-use super::{Context, MOST_PARTS, scalar};
+use super::scalar;
 use crate::syntax::{Expr, Read, Value};
 use crate::verdict::{Reason, Verdict};
 

@@ -2,6 +2,7 @@
 //! answer can be read.
 
 mod collection;
+mod context;
 mod eval;
 mod exact;
 mod matrix;
@@ -12,54 +13,15 @@ mod parts;
 mod readings;
 mod relation;
 mod scalar;
+mod side;
 mod solution;
 mod union;
 mod value;
 
-use crate::syntax::{LONGEST_ANSWER, Options, Read, Spaced, Token, Value, clean, lex, read_tokens, unwrap_box};
+use self::context::Context;
+use self::side::Side;
+use crate::syntax::{LONGEST_ANSWER, Read, Spaced, Token, Value};
 use crate::verdict::{Comparison, Mode, Verdict};
-
-/// What all parts of a comparison share.
-pub(crate) struct Context {
-    pub(crate) mode: Mode,
-    /// Steps of arithmetic that are left; a limit of work instead of time keeps results reproducible.
-    pub(crate) work: u32,
-}
-
-/// Steps of a whole comparison: some milliseconds.
-const WORK: u32 = 12_000;
-
-/// Most parts of an expression that a comparison builds out of those that were read: more of them could not be evaluated
-/// within the steps of a comparison anyway.
-const MOST_PARTS: usize = 16_384;
-
-impl Context {
-    pub(crate) fn lenient(&self) -> bool {
-        self.mode == Mode::Lenient
-    }
-}
-
-/// How most answers are meant: a comma before three digits groups them.
-const USUAL: Options = Options { commas: true, spaces: false, decimal_comma: false };
-
-/// One of the two answers.
-struct Side {
-    /// As handed over.
-    given: String,
-    /// Without boxes and delimiters.
-    text: String,
-    tokens: Read<Vec<Spaced>>,
-    value: Read<Value>,
-}
-
-impl Side {
-    fn new(given: &str) -> Self {
-        let text = clean(&unwrap_box(given));
-        let tokens = lex(&text, USUAL);
-        let value = tokens.clone().and_then(read_tokens);
-        Self { given: given.to_owned(), text, tokens, value }
-    }
-}
 
 /// Compares two answers. The order of the two plays no part.
 ///
@@ -88,7 +50,7 @@ pub fn compare(a: &str, b: &str, mode: Mode) -> Comparison {
     if same_text(&a, &b) {
         return said(Verdict::Same, "the texts are the same up to spacing and typesetting".to_owned());
     }
-    let mut context = Context { mode, work: WORK };
+    let mut context = Context::new(mode, value::compare);
     let verdict = match (&a.value, &b.value) {
         (Ok(left), Ok(right)) => value::compare(left, right, &mut context),
         (Err(reason), Ok(_)) | (Ok(_), Err(reason)) => Verdict::Unsure(*reason),

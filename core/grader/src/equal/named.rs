@@ -1,6 +1,7 @@
 //! Compares two values that have names: `x = 5`, `f(x) = x + 1`.
 
-use super::{Context, relation, value};
+use super::context::Context;
+use super::relation;
 use crate::syntax::{Expr, Value};
 use crate::verdict::Verdict;
 
@@ -13,10 +14,10 @@ pub(super) fn compare(a: &Value, b: &Value, context: &mut Context) -> Verdict {
         && f == g
     {
         // `f(x) = x + 1` and `f(n) = n + 1` are one function.
-        let verdict = value::compare(&bound(x, x_name), &bound(y, y_name), context);
+        let verdict = context.compare(&bound(x, x_name), &bound(y, y_name));
         return if name == name2 { verdict } else { verdict.other_form() };
     }
-    let verdict = value::compare(x, y, context);
+    let verdict = context.compare(x, y);
     if name == name2 {
         return verdict;
     }

@@ -1,8 +1,9 @@
 //! Compares two numbers or expressions: exactly where both are fractions, by enclosures elsewhere.
 
+use super::context::Context;
 use super::eval::Evaluator;
 use super::exact::{exact, exact_at_cost};
-use super::{Context, modular};
+use super::modular;
 use crate::number::{Complex, Fail, Meeting, agree};
 use crate::syntax::{Constant, Expr, Func};
 use crate::verdict::{Reason, Verdict};

@@ -1,7 +1,9 @@
 //! Other ways to read an answer, tried where the usual one did not match.
 
+use super::context::Context;
+use super::number;
 use super::parts::sum_of_parts;
-use super::{Context, Side, USUAL, number, value};
+use super::side::{Side, USUAL};
 use crate::extract::find_in_prose;
 use crate::syntax::{Expr, Options, Quantity, Spaced, Token, Value, clean, read, read_tokens};
 use crate::verdict::Verdict;
@@ -29,7 +31,7 @@ pub(super) fn compare(a: &Side, b: &Side, context: &mut Context) -> Option<(Verd
     for (one, other) in [(a, b), (b, a)] {
         let Ok(right) = &other.value else { continue };
         for (left, how) in alternatives(one, other) {
-            let verdict = value::compare(&left, right, context);
+            let verdict = context.compare(&left, right);
             if verdict.is_same() {
                 return Some((verdict.other_form(), how.to_owned()));
             }
@@ -86,7 +88,7 @@ fn reread(a: &Side, b: &Side, options: Options, context: &mut Context) -> Option
     let (Ok(left), Ok(right)) = (read(&a.text, options), read(&b.text, options)) else {
         return None;
     };
-    let verdict = value::compare(&left, &right, context);
+    let verdict = context.compare(&left, &right);
     verdict.is_same().then(|| verdict.other_form())
 }
 

@@ -1,7 +1,8 @@
 //! Equations and inequalities: up to a constant factor, from either side, and as intervals.
 
+use super::context::Context;
 use super::number::{both, reason};
-use super::{Context, solution, value};
+use super::solution;
 use crate::number::{Complex, Meeting, agree};
 use crate::syntax::{Constant, Expr, Func, Op, Quantity, Value};
 use crate::verdict::{Reason, Verdict};
@@ -149,8 +150,8 @@ pub(crate) fn systems(items: &[Value]) -> Vec<Value> {
 pub(crate) fn with_interval(relation: &Value, set: &Value, context: &mut Context) -> Option<Verdict> {
     let intervals = intervals_of(relation)?;
     let verdict = match intervals.as_slice() {
-        [only] => value::compare(only, set, context),
-        _ => value::compare(&Value::Union(intervals), set, context),
+        [only] => context.compare(only, set),
+        _ => context.compare(&Value::Union(intervals), set),
     };
     Some(verdict)
 }

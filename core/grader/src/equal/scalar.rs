@@ -4,10 +4,11 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
+use super::context::Context;
 use super::eval::Evaluator;
 use super::exact::exact_at_cost;
-use super::{Context, number};
-use crate::number::Ball;
+use super::number;
+use crate::number::{Ball, power_of_ten};
 use crate::syntax::{Expr, Quantity, Unit, UnitKind};
 use crate::verdict::{Reason, Verdict};
 
@@ -155,18 +156,18 @@ fn stands_for(shown: &BigRational, places: u32, other: &Expr, context: &mut Cont
     if !value.may_be_real() {
         return false;
     }
-    let scale = Ball::integer(BigInt::from(10).pow(places) * 2);
+    let scale = Ball::integer(power_of_ten(places) * 2);
     let distance = value.re.sub(&shown.re, 256).and_then(|d| d.abs().mul(&scale, 256));
     distance.and_then(|d| Ball::integer(1).sub(&d, 256)).is_ok_and(|rest| rest.is_positive() == Some(true))
 }
 
 fn within_half(difference: &BigRational, places: u32) -> bool {
-    difference.abs() * BigRational::from_integer(BigInt::from(10).pow(places) * 2) <= BigRational::one()
+    difference.abs() * BigRational::from_integer(power_of_ten(places) * 2) <= BigRational::one()
 }
 
 /// Significant figures shown.
 fn figures(value: &BigRational, places: u32) -> usize {
-    let scaled = (value * BigRational::from_integer(BigInt::from(10).pow(places))).to_integer().abs();
+    let scaled = (value * BigRational::from_integer(power_of_ten(places))).to_integer().abs();
     if scaled.is_zero() { 0 } else { scaled.to_string().len() }
 }
 

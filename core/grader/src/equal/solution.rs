@@ -1,6 +1,7 @@
 //! Equations solved for a variable: `y = 1/x` and `xy = 1`.
 
-use super::{Context, MOST_PARTS, number};
+use super::context::{Context, MOST_PARTS};
+use super::number;
 use crate::syntax::Expr;
 use crate::verdict::Verdict;
 

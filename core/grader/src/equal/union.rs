@@ -1,6 +1,6 @@
 //! Unions of intervals: neighbours that touch are one.
 
-use super::{Context, value};
+use super::context::Context;
 use crate::syntax::Value;
 
 /// Largest union that is simplified.
@@ -42,17 +42,17 @@ fn together(left: &Value, right: &Value, context: &mut Context) -> Option<Value>
                 return None;
             };
             let covered = *close == ']' || *open2 == '[';
-            let meets = covered && value::compare(end, start, context).is_same();
+            let meets = covered && context.compare(end, start).is_same();
             meets.then(|| Value::Bracket(*open, vec![from.clone(), to.clone()], *close2))
         }
         (Value::Bracket(open, ends, close), Value::Set(points)) => {
             let ([from, to], [point]) = (ends.as_slice(), points.as_slice()) else {
                 return None;
             };
-            if *close == ')' && value::compare(to, point, context).is_same() {
+            if *close == ')' && context.compare(to, point).is_same() {
                 return Some(Value::Bracket(*open, ends.clone(), ']'));
             }
-            let closes = *open == '(' && value::compare(from, point, context).is_same();
+            let closes = *open == '(' && context.compare(from, point).is_same();
             closes.then(|| Value::Bracket('[', ends.clone(), *close))
         }
         (Value::Set(points), Value::Set(more)) => Some(Value::Set(points.iter().chain(more).cloned().collect())),

@@ -1,7 +1,8 @@
 //! Compares two typed answers. Every rule is stated once and tried from both sides.
 
 use super::collection::{distinct, in_any_order, in_order};
-use super::{Context, matrix, named, number, readings, relation, scalar, union};
+use super::context::Context;
+use super::{matrix, named, number, readings, relation, scalar, union};
 use crate::syntax::{Constant, Expr, Quantity, UnitKind, Value};
 use crate::verdict::{Reason, Verdict};
 

@@ -109,6 +109,11 @@ impl From<&BigRational> for Fraction {
     }
 }
 
+/// `10^exponent`.
+pub(crate) fn power_of_ten(exponent: u32) -> BigInt {
+    BigInt::from(10).pow(exponent)
+}
+
 /// `n!` for a number of bounded size.
 pub(crate) fn factorial(n: &BigInt) -> Option<BigInt> {
     let n = n.to_u32().filter(|n| *n <= FACTORIAL_LIMIT)?;

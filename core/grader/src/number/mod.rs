@@ -10,7 +10,7 @@ mod functions;
 
 pub(crate) use ball::Ball;
 pub(crate) use complex::Complex;
-pub(crate) use fraction::{Fraction, factorial};
+pub(crate) use fraction::{Fraction, factorial, power_of_ten};
 
 /// Why a number could not be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,26 +2,12 @@
 
 use super::commands::longest_prefix;
 use super::expr::Func;
-use super::numeral::{based, numeral};
-use super::token::Token;
+use super::numeral::{Options, based, numeral};
+use super::token::{Spaced, Token};
 use super::units::is_unit_word;
 use super::words::{is_approximation, is_short_word};
 use super::{LONGEST_ANSWER, MOST_TOKENS, Read};
 use crate::verdict::Reason;
-
-/// How ambiguous numerals are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// `1,234` is one number.
-    pub(crate) commas: bool,
-    /// `1 234` is one number.
-    pub(crate) spaces: bool,
-    /// `2,74` is a decimal.
-    pub(crate) decimal_comma: bool,
-}
-
-/// A token, and whether space stood before it.
-pub(crate) type Spaced = (Token, bool);
 
 /// Splits an answer into tokens.
 pub(crate) fn lex(text: &str, options: Options) -> Read<Vec<Spaced>> {

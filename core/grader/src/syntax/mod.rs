@@ -21,9 +21,10 @@ mod words;
 
 pub(crate) use clean::{clean, unwrap_box};
 pub(crate) use expr::{Constant, Expr, Func};
-pub(crate) use lex::{Options, Spaced, lex};
+pub(crate) use lex::lex;
+pub(crate) use numeral::Options;
 pub(crate) use read::{read, read_tokens};
-pub(crate) use token::Token;
+pub(crate) use token::{Spaced, Token};
 pub(crate) use units::{Unit, UnitKind};
 pub(crate) use value::{Op, Quantity, Value};
 pub(crate) use words::number_word;

@@ -4,9 +4,9 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 
-use super::lex::Options;
 use super::repeating::continued;
 use super::token::{Number, Token};
+use crate::number::power_of_ten;
 
 /// Most digits of one numeral.
 const MOST_DIGITS: usize = 6_000;
@@ -14,6 +14,17 @@ const MOST_DIGITS: usize = 6_000;
 const MOST_PLACES: usize = 1_000;
 /// Largest power of ten in scientific notation that is written out.
 const LARGEST_EXPONENT: u32 = 1_000;
+
+/// How ambiguous numerals are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// `1,234` is one number.
+    pub(crate) commas: bool,
+    /// `1 234` is one number.
+    pub(crate) spaces: bool,
+    /// `2,74` is a decimal.
+    pub(crate) decimal_comma: bool,
+}
 
 /// A numeral and the number of characters it takes. `inside` says that a bracket is open, where a comma separates
 /// items; the text at `at` starts with a digit, or with a full stop before a digit.
@@ -76,10 +87,6 @@ pub(crate) fn numeral(text: &[char], at: usize, options: Options, inside: bool) 
     }
     end += ordinal(text, end);
     Some((Token::Num(Number { value, places, digits, commas }), end - at))
-}
-
-pub(crate) fn power_of_ten(exponent: u32) -> BigInt {
-    BigInt::from(10).pow(exponent)
 }
 
 fn run_of_digits(text: &[char], at: usize) -> String {

@@ -1,7 +1,6 @@
 //! Open ends written with brackets that face outward: `]0, 1[` is `(0, 1)`.
 
-use super::lex::Spaced;
-use super::token::Token;
+use super::token::{Spaced, Token};
 
 /// Replaces brackets that face outward by round ones. A bracket faces outward where the usual reading has nothing to
 /// close, or nothing to open.

@@ -3,8 +3,7 @@
 use num_traits::{One, Signed};
 
 use super::expr::{Expr, Func};
-use super::lex::Spaced;
-use super::token::Token;
+use super::token::{Spaced, Token};
 use super::{DEEPEST, DEEPEST_RULE, Read};
 use crate::verdict::Reason;
 

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::expr::Expr;
-use super::lex::{Options, Spaced, lex};
-use super::token::Token;
+use super::lex::lex;
+use super::numeral::Options;
+use super::token::{Spaced, Token};
 use super::value::{Op, Value};
 use super::{DEEPEST, Read, outward};
 use crate::verdict::Reason;

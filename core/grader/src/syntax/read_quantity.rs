@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use super::Read;
 use super::expr::{Expr, Func};
-use super::lex::Spaced;
-use super::numeral::power_of_ten;
 use super::parse::Parser;
 use super::read::Reader;
-use super::token::Token;
+use super::token::{Spaced, Token};
 use super::units::{Unit, is_currency, multiplier};
 use super::value::{Quantity, Value};
+use crate::number::power_of_ten;
 use crate::verdict::Reason;
 
 impl Reader {

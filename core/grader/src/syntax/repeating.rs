@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
-use super::numeral::power_of_ten;
+use crate::number::power_of_ten;
 
 /// Fewest digits that show a pattern.
 const FEWEST: usize = 3;

@@ -16,6 +16,9 @@ pub(crate) struct Number {
     pub(crate) commas: bool,
 }
 
+/// A token, and whether space stood before it.
+pub(crate) type Spaced = (Token, bool);
+
 /// Kinds of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
