@@ -30,58 +30,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod attention_sum;
-mod attn_received;
-mod attn_row;
-mod band_score;
-mod chunk;
-mod cross_head_var;
-mod embed_l2;
-mod epikv;
 mod error;
-mod held;
-mod hs_cos;
-mod hs_l2;
-mod hs_norm;
-mod key_diff;
-mod key_score;
-mod kv_key;
-mod kv_norm;
-mod kv_range;
-mod kv_var;
-mod lag;
-mod lag_held;
-mod lag_next;
-mod late;
-mod layer_mean;
 mod layers;
 mod numbers;
-#[cfg(test)]
-mod parity;
-mod per_layer;
-mod redundancy;
-mod registry;
-mod signal;
-mod smoother;
-mod stamps;
-mod token;
-mod value_range;
-mod window_attention;
+mod scores;
+mod signals;
+mod taps;
 
-pub use attention_sum::{AttentionRows, AttentionSum};
-pub use band_score::BandScore;
-pub use chunk::Chunk;
-pub use epikv::{EPIKV_LAYERS, Epikv};
 pub use error::{Error, Result};
-pub use key_score::KeyScore;
-pub use kv_key::KvKey;
-pub use lag_held::{Lag, LagScore};
-pub use late::LateSignal;
 pub use layers::{REFERENCE_LAYERS, map_layer};
-pub use per_layer::At;
-pub use registry::{Build, LayerSignal, SIGNALS, SignalRow, find};
-pub use signal::{Signal, SignalSpec};
-pub use smoother::{DEFAULT_WINDOW, Smoother, Smoothing};
-pub use stamps::Stamps;
-pub use value_range::value_ranges;
-pub use window_attention::{Group, Pool, Seen, WindowAttention, WindowQueries};
+pub use scores::{
+    AttentionRows, AttentionSum, Group, KeyScore, Lag, LagScore, Pool, Seen, Stamps, WindowAttention, WindowQueries,
+    value_ranges,
+};
+pub use signals::{
+    At, BandScore, Build, DEFAULT_WINDOW, EPIKV_LAYERS, Epikv, KvKey, LateSignal, LayerSignal, SIGNALS, Signal,
+    SignalRow, SignalSpec, Smoother, Smoothing, find,
+};
+pub use taps::Chunk;
