@@ -1,4 +1,4 @@
-//! Times recording beside a plain pass over the same tokens, for `docs/statistics.md`.
+//! Times recording beside a plain pass over the same tokens, for `docs/measured.md`.
 //!
 //! `cargo run --release -p epikv-analyzer --example recording -- MODEL TOKENS RUNS [SIGNAL,..|attention]` runs a plain pass
 //! and a recording in turns, in the same chunks. It prints the median CPU seconds of both, which other programs disturb less than elapsed ones do,

@@ -207,7 +207,7 @@ fn a_dropped_prefix_is_a_dense_run_on_the_suffix() {
 
 /// Where the last bits of relativity go: into f32 sums, of which a dense run loses as many, and into angles at late positions.
 #[test]
-#[expect(clippy::print_stderr, reason = "the figures of docs/numerics.md")]
+#[expect(clippy::print_stderr, reason = "the figures of docs/measured.md")]
 fn relativity_holds_as_far_as_f32_holds() {
     for spec in [SPEC, NORMED] {
         let (config, weights, _) = open(&spec.parse::<ModelRef>().unwrap()).unwrap();
