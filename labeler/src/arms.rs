@@ -1,4 +1,4 @@
-//! Do the labels depend on what stands in the place of a window? Two runs over the same windows with different fillers.
+//! Do the labels depend on the filler? A comparison of two runs over the same windows with different fillers.
 //!
 //! ```text
 //! kappa = (p_o - p_e) / (1 - p_e)    p_o: share of windows on which both agree, p_e: the same by chance, from the

@@ -1,4 +1,4 @@
-//! What a run will cost, before anything of it runs.
+//! The cost of a run, estimated before it starts.
 //!
 //! With `b` tokens up to the answer of a trace, windows that start at `s`, and an answer of `a` tokens, the protocols read
 //!

@@ -6,8 +6,8 @@
 //! | `importance` | 1 important, 0 not, -1 not tested; the prompt counts as 1 |
 //! | `label_stats` | `answer_start`, `windows_tested`, `windows_flipped`, `flip_rate`, `important_frac` (ones by all tokens) |
 //!
-//! Taken over, such a label is one look at the token: `n_cover` is 1 where there is a label. There is no control, so the
-//! trace's own answer stands for it, and a trace is usable if that is right.
+//! An imported label counts as one window over the token: `n_cover` is 1 where there is a label. There is no control.
+//! The trace's own answer takes its place, and a trace is usable if that answer is right.
 
 use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Trace};
 use serde_json::{Value, json};

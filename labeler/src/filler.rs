@@ -1,4 +1,4 @@
-//! What stands in the place of an occluded window. One id a position, so the length of the context never changes.
+//! Fillers: the tokens that replace an occluded window. One id a position, so the length of the context never changes.
 
 use std::ops::Range;
 use std::str::FromStr;

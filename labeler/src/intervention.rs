@@ -1,4 +1,4 @@
-//! What is done to a window, and what the answer is then regenerated from.
+//! Interventions: what is done to a window, and the context that the answer is regenerated from.
 //!
 //! With the window at `[s, e)`, the answer boundary at `b`, and `f` the filler:
 //!
@@ -10,9 +10,9 @@
 //! | `evict`, lag `w` | `x[..e+w]`, the window's keys and values removed | the token `e+w-1` and all that the model then writes, reasoning included |
 //! | `truncate` | `x[..s]` and the closing tag of `x` | nothing after `s` is left; the context gets shorter |
 //!
-//! The token that the answer is read off, the last of the context, is read after the removal: it is the first that does
-//! without the window, and it stays even where the window covers it. Only `occlude` overwrites anything, so only it has a
-//! filler, and only fillers are compared by kappa.
+//! The last token of the context, whose logits give the first answer token, is read after the removal. It is the first
+//! token that cannot see the window, and it stays even where the window covers it. Only `occlude` overwrites anything,
+//! so only it has a filler, and only fillers are compared by kappa.
 
 use std::ops::Range;
 

@@ -1,8 +1,7 @@
-//! Regenerations that are done, in a file that survives any end of the run.
+//! The journal: finished regenerations, in a file that outlives a killed run.
 //!
-//! One line each, added as soon as it ends, under the digest of the context that it was regenerated from. Together with
-//! the first line, which says what else determines a result, that is all that a result depends on: a run that was killed
-//! goes on where it was, and its files are those of a run that was not.
+//! Each regeneration adds one line as soon as it ends, keyed by the digest of its context. The first line says what
+//! else determines a result. So a killed run can go on, and its files equal those of a run that was not killed.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! Do the labels recover what is known?
+//! Do the labels recover the values that the answers are known to need?
 //!
 //! Some traces say which tokens state the values that the answer needs (`gold_spans`). Spans of equal tokens are mentions
 //! of one value. A window that covers every mention of some value hides it, and should flip; one that touches no mention
@@ -10,8 +10,9 @@
 //! AUC = (share of hiding windows that flip + share of clear windows that do not) / 2
 //! ```
 //!
-//! A value is *missed* if windows hide it and none of them flips. Some misses are no fault of a label: a hidden value of two
-//! digits is guessed right once in a hundred times, and a value can also be worked out anew from what stands around it.
+//! A value is *missed* if windows hide it and none of them flips. Not every miss is a fault of the labels: a hidden
+//! value of two digits is guessed right once in a hundred times, and a value can also be computed from the text around
+//! it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Counterfactual occlusion labels: which tokens of a trace does the answer depend on?
 //!
-//! A window of reasoning tokens is overwritten by filler, the answer is regenerated greedily, and the window is important
-//! if the answer is no longer that of the control, the same regeneration with nothing overwritten.
-//! The way through the crate: [`label::label`] runs controls and then windows ([`window::windows`], [`filler`]), judges
-//! each regenerated answer ([`outcome`]) and folds windows into tokens ([`token_labels`]).
+//! A window of reasoning tokens is overwritten by filler and the answer is regenerated greedily. The window is
+//! important if the answer differs from that of the control, the same regeneration with nothing overwritten. The path
+//! through the crate: [`label::label`] runs controls and then windows ([`window::windows`], [`filler`]), judges each
+//! regenerated answer ([`outcome`]) and folds windows into tokens ([`token_labels`]).
 //!
 //! Not here: result files (the binary writes the rows), signals, eviction.
 

@@ -1,9 +1,9 @@
-//! Why was a value missed? For each needed value that windows hide and none of them flips: what was answered with it hidden,
-//! and whether the trace held another way to it.
+//! Why was a value missed? A value is missed if windows hide it and none of them flips. For each such value: the
+//! answers that were given, and whether the trace states the value elsewhere.
 //!
-//! There is one if the digits of the value stand in the reasoning outside of a window that hides it, as an operand of another
-//! step or as the value of another letter: the model could copy them. Where some window leaves no such place, the answer was
-//! guessed, or worked out anew from other values.
+//! The value counts as stated elsewhere if, for each window that hides it, its digits stand in the reasoning outside that
+//! window, as an operand of another step or as the value of another letter: the model could copy them. Otherwise the answer
+//! was guessed, or computed from other values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

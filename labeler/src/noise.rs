@@ -1,7 +1,7 @@
-//! The noise floor: how often an answer changes although nothing was hidden, or although the same was hidden before.
+//! The noise floor: how often an answer changes when nothing is hidden, or when the same window is hidden again.
 //!
-//! Both rates must be zero here, since a row depends on nothing but its own tokens. They are measured all the same, on some
-//! windows of each run: a rate of flips means little without the rate that comes from nothing.
+//! Both rates must be zero here, since a row depends on its own tokens only. They are still measured on some windows of
+//! each run, because a rate of flips has no meaning without its noise floor.
 
 use epikv_model::Model;
 use epikv_model::session::Ledger;

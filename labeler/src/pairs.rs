@@ -1,4 +1,4 @@
-//! Two windows at once: a value that stands twice is missed by windows that hide one of its places at a time.
+//! Two windows at once. A value that is stated twice is missed when only one place is hidden at a time.
 //!
 //! Pairs are drawn among the windows of a trace that leave the answer as it is and do not overlap. A pair that flips shows a
 //! dependence that no single window has.

@@ -1,4 +1,4 @@
-//! The baseline that labels must beat to be about content: where the important tokens stand.
+//! The position baseline: how much of the labels follows from where tokens stand.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Prefixes that were read for controls, for the windows of the same traces.
+//! Prefixes read for the controls, kept for the windows of the same traces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

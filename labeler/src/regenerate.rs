@@ -1,9 +1,9 @@
 //! Greedy regenerations of answers, many at a time.
 //!
-//! The protocol of the paper makes a fresh forward pass over the whole context of each window: nothing is shared, and this
-//! is what anything faster is held against. Keys and values before a window are those of the trace itself, though, so the
-//! fast protocol reads them once a trace and starts each row at its window; and it reads the likely answer, that of the
-//! control, in one pass instead of a pass a token. Rows do not depend on how they are cut, so both give the same bits.
+//! The protocol of the paper makes a fresh forward pass over the whole context of each window. The fast protocol saves
+//! two things. Keys and values before a window are those of the trace itself, so it reads them once a trace and starts
+//! each row at its window. And it reads the likely answer, that of the control, in one pass instead of a pass a token.
+//! Rows do not depend on how they are cut, so both protocols give the same bits.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Labels against scores of sentences that were made in another way, by resampling.
+//! Labels compared with sentence scores from another method, resampling.
 //!
-//! A sentence's label is the mean of `n_flip / n_cover` over its tokens. Beside Spearman's rho of label and score stands the
-//! partial one given the number of the sentence: both kinds of score depend strongly on the position. Scores of importance
-//! are signed differences, so their size is compared.
+//! A sentence's label is the mean of `n_flip / n_cover` over its tokens. The table has Spearman's rho of label and
+//! score, plain and partial given the number of the sentence, because both scores depend strongly on the position.
+//! Importance scores are signed differences, so their absolute values are compared.
 
 use std::collections::BTreeMap;
 

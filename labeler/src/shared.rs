@@ -1,4 +1,4 @@
-//! What several tests need.
+//! Shared code of the tests.
 
 use epikv_schemas::{LabelTrace, LabelWindow, Trace};
 

@@ -5,8 +5,8 @@
 //! prompt_counted  (important reasoning tokens + prompt tokens) / all tokens of the trace
 //! ```
 //!
-//! The second is how the published shares are divided: it counts each prompt token as important and divides by tokens that
-//! were never tested. Shares are means over traces, with a `BCa` bootstrap interval over traces.
+//! The second is the published division. It counts each prompt token as important and divides by all tokens, also those
+//! that were never tested. Shares are means over traces, with a `BCa` bootstrap interval over traces.
 
 use std::collections::BTreeMap;
 

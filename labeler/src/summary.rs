@@ -1,4 +1,4 @@
-//! What a run says in a few numbers.
+//! Summary of a labelling run.
 
 use std::collections::BTreeMap;
 

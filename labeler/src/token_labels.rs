@@ -1,4 +1,4 @@
-//! From windows to tokens.
+//! Labels of tokens from the outcomes of windows.
 
 use std::ops::Range;
 

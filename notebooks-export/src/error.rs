@@ -1,4 +1,4 @@
-//! What can go wrong between records and a page.
+//! Errors of making a page from records.
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

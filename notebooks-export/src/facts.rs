@@ -1,4 +1,4 @@
-//! What is known of a trace and its windows, in words.
+//! Facts about a trace and its windows, as text.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Text into HTML, and only through here.
+//! Escapes text for HTML. All text goes through this module.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! Looks at records: the HTML page of labelled traces.
+//! The HTML page of labelled traces, made from records.
 //!
 //! [`traces_page`] takes traces and their occlusion windows and gives one page that stands alone: no script, no fonts, no
 //! images, nothing fetched. Every text of a record is escaped on its way in, whatever it holds.
 //!
-//! Not here: models and tokenizers (a page is made from records only), and files: the caller writes the page.
+//! Not here: models, tokenizers and files. The caller writes the page.
 
 mod error;
 mod facts;

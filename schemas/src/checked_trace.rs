@@ -1,4 +1,4 @@
-//! A trace whose columns were held against one another: a file may say anything.
+//! A trace whose columns were checked against one another, since a file may hold anything.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The tables in words: Markdown for people, JSON for programs. Both come from the same definitions as the files.
+//! Documentation of the tables, as Markdown and as JSON. Both are generated from the definitions that the files use.
 
 use std::fmt::Write;
 

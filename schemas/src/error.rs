@@ -1,4 +1,4 @@
-//! What can go wrong with a record file. Each error names the file, the place in it, what was expected and what was there.
+//! Errors of record files. Each error names the file, the place in it, what was expected and what was found.
 
 use std::{io, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Parquet files that are not ours, such as problem sets: any columns, handed out as JSON objects.
+//! Parquet files of other tools, such as problem sets: any columns, returned as JSON objects.
 
 use std::path::Path;
 

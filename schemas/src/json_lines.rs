@@ -1,5 +1,5 @@
-//! Files of JSON lines that nobody vouches for: one object at a time, so that neither an endless line nor a long file has to fit
-//! into memory.
+//! Files of JSON lines from an unknown source. Objects are read one at a time, so a long file need not fit into memory,
+//! and an endless line is an error.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! The record files between the stages: what columns they have, how they are written and read, and who made them.
+//! The record files between the stages: their columns, how they are written and read, and their provenance.
 //!
 //! One file under `records/` defines one table with the `record!` macro: the Rust struct, the Arrow schema, the Parquet
 //! encodings, the documentation and the tests that every record must pass all derive from that one list of columns.
@@ -6,12 +6,12 @@
 //! - [`write_table`] sorts, checks and writes rows; the file appears whole or not at all, and equal rows give equal bytes.
 //! - [`read_table`] checks the schema version and every column before it hands out rows; [`read_in_parts`] hands them out part
 //!   by part, and a [`ColumnFile`] is read column by column, where all of a file does not fit into memory.
-//! - [`Trace::checked`] gives a trace's tokens and parts, held against one another: a file may say anything.
+//! - [`Trace::checked`] gives a trace's tokens and parts, checked against one another.
 //! - [`Provenance`] travels inside each file; [`Manifest`] lists the finished files of a run folder with their sha256.
-//! - [`registry`] lists all tables, and [`describe`] puts them in words for `epikv schema` and `docs/files.md`.
+//! - [`registry`] lists all tables. [`describe`] writes their documentation for `epikv schema` and `docs/files.md`.
 //!
-//! This crate knows nothing of models, labels or statistics, and it holds no times of its own: data files contain only
-//! what determines their values.
+//! This crate has no code for models, labels or statistics. Data files hold no times, only what determines their
+//! values.
 //!
 //! ```
 //! use epikv_schemas::{LabelToken, Provenance, read_table, write_table};

@@ -1,7 +1,7 @@
 //! The list of a run folder's finished files: one JSON line each in `manifest.jsonl`, added when the file is in place.
 //!
-//! A data file without a line is unfinished work of an interrupted run. A last line without its end is what a crash or
-//! a full disk leaves behind; it is dropped. Any other broken line is an error, since it was once whole.
+//! A data file without a line is unfinished work of an interrupted run. A crash or a full disk can leave a last line
+//! without its end; that line is dropped. Any other broken line is an error.
 
 use std::{
     fs::OpenOptions,

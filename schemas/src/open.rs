@@ -1,7 +1,7 @@
-//! Opening a Parquet file that nobody vouches for.
+//! Opening a Parquet file from an unknown source.
 //!
-//! The Parquet library is careful with bad bytes but does not promise never to panic, and it believes the sizes in the
-//! footer. So the sizes are held against the length of the file first, and a panic of the library becomes an error.
+//! The Parquet library checks most bad bytes, but it may panic, and it trusts the sizes in the footer. So the sizes are
+//! first compared with the length of the file, and a panic of the library becomes an error.
 
 use std::{any::Any, fs::File, panic, path::Path};
 

@@ -1,4 +1,4 @@
-//! Who and what made a file: JSON values in the key-value metadata of the Parquet footer.
+//! Provenance: which tool, model and run made a file, as JSON values in the key-value metadata of the Parquet footer.
 
 use std::path::Path;
 

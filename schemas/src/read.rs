@@ -1,4 +1,4 @@
-//! Reading a table: nothing of the file is believed before it is checked.
+//! Reading a table. Everything in the file is checked before it is used.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What columns are for, and the short names that records use to say so.
+//! Roles of columns, and the short functions that records name them with.
 
 /// What a column is for. It decides encoding and statistics, so that a record only says what its values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

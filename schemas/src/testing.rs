@@ -1,6 +1,6 @@
-//! What every record must do, run once a record by the test that the `record!` macro adds.
+//! Tests that every record must pass. The `record!` macro adds a test that runs them.
 //!
-//! The rows are random and made from the columns themselves, so a new record brings its own test data.
+//! The rows are random and made from the column definitions, so a new record needs no test data.
 
 use std::{fs::File, path::Path};
 

@@ -1,4 +1,4 @@
-//! Which instructions are used. The choice changes the speed, not the bits.
+//! The instruction set in use. The choice changes the speed, not the bits.
 
 use std::sync::OnceLock;
 

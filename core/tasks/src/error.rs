@@ -1,4 +1,4 @@
-//! What can go wrong between a problem file and a trace.
+//! Errors of problems, prompts and traces.
 
 use std::path::PathBuf;
 

@@ -5,8 +5,8 @@
 //! | text | `trace`, `text`, `generated_text` or `response` | `prompt`, else made from the problem | `problem`, `gold` |
 //! | ids | `token_ids` and `prompt_len` or `n_prompt` | in the ids | `problem`, `ground_truth` |
 //!
-//! Where a row has both, the ids count. Prompt and trace are tokenised apart, so that the number of prompt tokens is
-//! exact. Answer and correctness are found and graded here: what the file says about them is not read.
+//! Where a row has both, the ids count. Prompt and trace are tokenised separately, so that the number of prompt tokens
+//! is exact. Answer and correctness are found and graded here; the file's own fields for them are not read.
 
 use std::path::Path;
 

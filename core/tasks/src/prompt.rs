@@ -1,9 +1,9 @@
 //! Problem to prompt tokens.
 //!
-//! The instruction stands in the user's turn, behind the problem and a line break, and there is no system message unless
-//! one is asked for: that is how the R1 distillations are meant to be used, and models that want a system message have
-//! one in their template. A chat prompt is encoded without adding special tokens, since its template has written them; a
-//! plain prompt gets what the tokenizer adds. Either way there is at most the one begin-of-sequence.
+//! The instruction stands in the user's turn, after the problem and a line break. There is no system message unless one
+//! is asked for: the R1 distillations are used without one, and models that need one have it in their template. A chat
+//! prompt is encoded without adding special tokens, since its template has written them; a plain prompt gets what the
+//! tokenizer adds. Either way there is at most the one begin-of-sequence.
 
 use epikv_model::chat::{ChatTemplate, Message, RenderOptions};
 use epikv_model::tokenizer::Tokenizer;

@@ -1,4 +1,4 @@
-//! Where prompt, reasoning and answer of a trace lie.
+//! Finds prompt, reasoning and answer of a trace.
 //!
 //! The rules, first that applies, over the generated text only (a prompt may mention the tag or a box):
 //!

@@ -11,7 +11,7 @@ crate::record::record! {
     dataset: String => key(),
     /// A score, as `epikv signals` lists them.
     score_a: String => key(),
-    /// Another.
+    /// The second, in the same form.
     score_b: String => key(),
     /// The budget, as typed.
     budget: String => key(),

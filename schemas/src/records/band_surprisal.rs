@@ -1,4 +1,4 @@
-//! `band_surprisal`: does band B say more than that a token was predictable?
+//! `band_surprisal`: what is left of band B when the surprisal is held fixed.
 
 crate::record::record! {
     /// The step norm, mean over the layers of band B, against the labels of one problem set a row: rho within traces as it is,
@@ -9,7 +9,7 @@ crate::record::record! {
     dataset: String => key(),
     /// Smoother of both, as in `correlations`.
     smoothing: String => key(),
-    /// Traces at which both coefficients are defined.
+    /// Traces in which both coefficients are defined.
     n_traces: i32 => number("traces"),
     /// Rho within traces, pooled in Fisher's z with equal weights.
     rho: Option<f64> => number("1"),

@@ -1,20 +1,20 @@
 //! `comparisons`: two signals against the same labels.
 
 crate::record::record! {
-    /// Two columns of a study on one problem set a row: does the first rank the labels better than the second? Paired on
-    /// traces, with three tests for dependent correlations beside it.
+    /// Two signals on one problem set a row: does the first rank the labels better than the second? Paired over traces,
+    /// with three tests for dependent correlations.
     pub struct ComparisonRow in "comparisons", version 1 0, unique by (dataset, column_a, column_b);
 
     /// Problem set of the traces.
     dataset: String => key(),
-    /// A signal of the model, with `@layer=L` and `@smooth=S` where it has a layer or is smoothed, and `-` before it where its
-    /// sign was turned.
+    /// A signal of the model, with `@layer=L` and `@smooth=S` where it has a layer or is smoothed, and `-` before it
+    /// where its sign is reversed.
     column_a: String => key(),
-    /// Another.
+    /// The second, in the same form.
     column_b: String => key(),
-    /// Traces at which both coefficients are defined.
+    /// Traces in which both coefficients are defined.
     n_traces: i32 => number("traces"),
-    /// Their labelled tokens at which both signals have a value.
+    /// Labelled tokens of these traces at which both signals have a value.
     n_tokens: i64 => number("tokens"),
     /// Rho within traces of the first with the labels.
     rho_a: Option<f64> => number("1"),
@@ -28,7 +28,7 @@ crate::record::record! {
     boot_lo: Option<f64> => number("1"),
     /// Its upper bound.
     boot_hi: Option<f64> => number("1"),
-    /// Traces at which the first has the larger coefficient.
+    /// Traces in which the first has the larger coefficient.
     n_larger: i32 => number("traces"),
     /// Two-sided p-value of Wilcoxon's signed-rank test of the differences.
     p_signed_rank: Option<f64> => number("1"),

@@ -3,15 +3,14 @@
 use super::SIGNAL_SOURCES;
 
 crate::record::record! {
-    /// One signal, layer and smoothing against the labels of one problem set a row, pooled over all tokens or within
-    /// traces, with the counts that it rests on. Baselines are rows too.
+    /// One signal, layer and smoother against the labels of one problem set a row, pooled over all tokens or within
+    /// traces, with its counts. Baselines are rows too.
     pub struct Correlations in "correlations", version 1 1,
         unique by (dataset, source, signal, layer, smoothing, scope);
 
     /// Problem set of the traces.
     dataset: String => key(),
-    /// Whose numbers the signal is made of: those of the model, those of random weights of the same shape over the same
-    /// tokens, or of no model at all.
+    /// What the signal is computed from: the model, random weights of the same shape over the same tokens, or no model.
     source: String => word(SIGNAL_SOURCES),
     /// Signal, as `epikv signals` lists them, or a baseline: `position` is the token index, `token_identity` the mean
     /// label of the same token id in the other traces (of all their tokens where it is not among them).

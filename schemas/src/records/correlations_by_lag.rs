@@ -1,9 +1,9 @@
-//! `correlations_by_lag`: where a signal stands beside the important tokens.
+//! `correlations_by_lag`: rho of labels with signals some tokens before or after.
 
 crate::record::record! {
-    /// One signal of the model, layer, smoothing and lag against the labels of one problem set a row: rho within traces of
-    /// the signal some tokens later (or earlier, below 0) with the label of the token. At lag 0 it is that of `correlations`,
-    /// scope `within`.
+    /// One signal of the model, layer, smoother and lag against the labels of one problem set a row: rho within traces
+    /// between the label of a token and the signal `lag` tokens later (earlier, if below 0). At lag 0 it equals
+    /// `correlations`, scope `within`.
     pub struct CorrelationsByLag in "correlations_by_lag", version 1 0,
         unique by (dataset, signal, layer, smoothing, lag);
 
@@ -17,7 +17,7 @@ crate::record::record! {
     smoothing: String => key(),
     /// Tokens from the label to the signal: 0 and powers of two up to `--max-lag`, both ways.
     lag: i32 => number("tokens"),
-    /// Tokens of the traces that count; pairs with a value outside the decoded tokens are left out.
+    /// Tokens of the traces in `n_eff`; pairs with a value outside the decoded tokens are left out.
     n_tokens: i64 => number("tokens"),
     /// Traces whose own coefficient is defined.
     n_eff: i32 => number("traces"),

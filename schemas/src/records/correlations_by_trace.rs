@@ -12,7 +12,7 @@ crate::record::record! {
     trace_id: String => key(),
     /// Problem set of the trace.
     dataset: String => key(),
-    /// Whose numbers the signal is made of, as in `correlations`.
+    /// What the signal is computed from, as in `correlations`.
     source: String => word(SIGNAL_SOURCES),
     /// Signal or baseline, as in `correlations`.
     signal: String => key(),
@@ -26,7 +26,7 @@ crate::record::record! {
     m: i32 => number("tokens"),
     /// Spearman's rho with midranks against the label; null where undefined.
     rho: Option<f64> => number("1"),
-    /// Chance that an important token has the higher value.
+    /// Probability that an important token has a higher value than an unimportant one; ties count half.
     auc: Option<f64> => number("1"),
     /// Spearman's rho of the signal with the position, over the labelled tokens.
     rho_pos: Option<f64> => number("1"),
@@ -36,6 +36,6 @@ crate::record::record! {
     rho_partial_pos: Option<f64> => number("1"),
     /// Rho with the label within tenths of the trace.
     rho_stratified: Option<f64> => number("1"),
-    /// Why rho is undefined; null where it is not.
+    /// Why rho is undefined; null where it is defined.
     reason: Option<String> => word(&["short", "constant_label", "constant_signal"]),
 }

@@ -1,15 +1,16 @@
-//! `difficulty`: does it depend on how hard a problem is which layers predict the labels?
+//! `difficulty`: do other layers predict the labels on harder problems?
 
 crate::record::record! {
-    /// One number of each trace against the difficulty of its problem a row: the coefficient of a layer of the step norm less
+    /// One number of each trace against the difficulty of its problem a row: the coefficient of a layer of `hs_l2` less
     /// the trace's mean over layers, a contrast over layers, or all layers at once.
     pub struct DifficultyRow in "difficulty", version 1 0, unique by (dataset, smoothing, unit, layer);
 
     /// Problem set of the traces.
     dataset: String => key(),
-    /// Smoother of the step norm, as in `correlations`.
+    /// Smoother of `hs_l2`, as in `correlations`.
     smoothing: String => key(),
-    /// What the row is about: `interaction` is all layers at once; contrasts are those of `heterogeneity`.
+    /// What is compared with the difficulty: `layer`, a contrast of `heterogeneity`, or `interaction`, which is all
+    /// layers at once.
     unit: String => word(&["interaction", "layer", "band_a", "band_b", "a_less_b", "trend"]),
     /// The layer, 0-based; null for the others.
     layer: Option<i16> => number("layer"),

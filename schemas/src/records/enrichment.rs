@@ -7,9 +7,9 @@ crate::record::record! {
 
     /// Problem set of the traces.
     dataset: String => key(),
-    /// The important tokens among those with a label (`label`); as many tokens with the largest values of a signal (`top`); or
-    /// what a policy of that score still holds at the end of each trace under the budget, among the generated tokens that
-    /// are not protected (`kept`).
+    /// The important tokens among those with a label (`label`); as many tokens with the largest values of a signal
+    /// (`top`); or the tokens that a policy with that score still holds at the end of each trace under the budget,
+    /// among the generated tokens that are not protected (`kept`).
     set: String => word(&["label", "top", "kept"]),
     /// The signal, with `@layer=L` where it has a layer; `label` for the important tokens.
     column: String => key(),
@@ -19,21 +19,21 @@ crate::record::record! {
     n_traces: i32 => number("traces"),
     /// Tokens compared.
     n_tokens: i64 => number("tokens"),
-    /// Those of the class.
+    /// Compared tokens of the class.
     n_class: i64 => number("tokens"),
-    /// Those of the set.
+    /// Compared tokens in the set.
     n_set: i64 => number("tokens"),
-    /// Those of both.
+    /// Compared tokens of the class that are in the set.
     n_both: i64 => number("tokens"),
     /// `n_both` by chance: the sum over traces of `n_set n_class / n_tokens`.
     expected: f64 => number("tokens"),
-    /// `n_both / expected`; null where chance gives none.
+    /// `n_both / expected`; null where `expected` is zero.
     ratio: Option<f64> => number("1"),
     /// Two-sided p-value of the coefficient between class and set under the sets of other traces at matched relative position.
     p_cross: Option<f64> => number("1"),
     /// Two-sided p-value under the trace's own set, shifted around its end: a test of `n_both` with its counts fixed.
     p_shift: Option<f64> => number("1"),
-    /// Distance of that coefficient from its mean under the sets of other traces, in their deviations.
+    /// Distance of that coefficient from its mean under the sets of other traces, in standard deviations.
     z_null: Option<f64> => number("1"),
     /// Benjamini-Hochberg of `p_cross` over the classes of the set.
     q_bh: Option<f64> => number("1"),

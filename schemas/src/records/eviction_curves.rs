@@ -14,7 +14,7 @@ crate::record::record! {
     score: String => key(),
     /// `keep`: only the highest reasoning tokens are held; `delete`: all but the highest.
     kind: String => word(&["keep", "delete"]),
-    /// How many in a hundred of the reasoning tokens count as the highest.
+    /// Percentage of the reasoning tokens that count as the highest.
     percent: i32 => number("%"),
     /// Reasoning tokens held.
     n_held: i32 => number("tokens"),

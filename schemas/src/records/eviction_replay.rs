@@ -1,8 +1,8 @@
 //! `eviction_replay`: recorded traces fed under a policy, and the answers decoded after them.
 
 crate::record::record! {
-    /// One trace under a policy and a budget a row: what became of the important tokens, and of the answer. The tokens up
-    /// to the answer are those of the trace; only the answer is decoded.
+    /// One trace under a policy and a budget a row: which important tokens were kept, and whether the answer is right.
+    /// The tokens up to the answer are those of the trace; only the answer is decoded.
     pub struct EvictionReplay in "eviction_replay", version 1 0, unique by (trace_id, policy, budget);
 
     /// Name of the trace.

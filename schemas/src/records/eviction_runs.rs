@@ -1,6 +1,6 @@
-//! `eviction_runs`: what became of a problem under a policy and a budget.
+//! `eviction_runs`: answer and cache of each problem under a policy and a budget.
 
-/// What became of a problem under a policy; each has its own word and none is folded into another.
+/// Outcome of a problem under a policy. Each outcome has its own word.
 const OUTCOMES: &[&str] = &[
     "correct",
     "wrong",
@@ -16,13 +16,13 @@ const OUTCOMES: &[&str] = &[
 ];
 
 crate::record::record! {
-    /// One generation a row: a problem under a policy, a budget and a sample, with its answer and with what the cache held
-    /// meanwhile. Sizes are in tokens a layer.
+    /// One generation a row: a problem under a policy, a budget and a sample, with its answer and the sizes of the
+    /// cache. Sizes are in tokens a layer.
     pub struct EvictionRun in "eviction_runs", version 2 1, unique by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.
     problem_id: String => key(),
-    /// Policy, as a row of the policy table and the parts of it that were changed.
+    /// Policy: the name in the policy table, then the parts that were changed.
     policy: String => key(),
     /// Budget as asked for; null for a policy that evicts nothing.
     budget: Option<String> => key(),
@@ -41,10 +41,10 @@ crate::record::record! {
     needs_attention: bool => flag(),
     /// The budget in tokens a layer, everything counted; null where there is none or it could not be worked out.
     budget_tokens: Option<i32> => number("tokens"),
-    /// What became of the problem. `no_box`: the text ended without an answer; `truncated`: the limit came before one;
-    /// `loop`: so it did, and the text went round; `garbage`: no answer in characters that are no text; `empty`: nothing
-    /// but the end; `unsure`: the grader could not say; `no_gold`: nothing to compare with; `infeasible`: the budget
-    /// cannot hold what a policy protects; `error`: nothing could be generated.
+    /// Outcome. `no_box`: the text ended without an answer; `truncated`: the limit of new tokens came before an answer;
+    /// `loop`: the same, and the text repeats itself; `garbage`: no answer, and characters that are no text; `empty`:
+    /// only the end of sequence; `unsure`: the grader could not decide; `no_gold`: there is no right answer to compare
+    /// with; `infeasible`: the budget cannot hold what a policy protects; `error`: nothing could be generated.
     outcome: String => word(OUTCOMES),
     /// Whether the answer is right; a missing answer is not. Null where that cannot be said.
     correct: Option<bool> => flag(),
@@ -54,7 +54,7 @@ crate::record::record! {
     gold: Option<String> => text(),
     /// Why the generation ended; null where there was none.
     finish_reason: Option<String> => word(&["eos", "length", "context"]),
-    /// What went wrong; null where nothing did.
+    /// Error message; null without an error.
     error: Option<String> => text(),
     /// Number of prompt tokens.
     n_prompt: i32 => number("tokens"),
@@ -62,8 +62,8 @@ crate::record::record! {
     n_new: Option<i32> => number("tokens"),
     /// The generated tokens; null where there was no generation.
     token_ids: Option<Vec<i32>> => number("token id"),
-    /// First generated token, from 0, that is not the one without eviction; null where all are the same or there was no
-    /// generation.
+    /// Index of the first generated token, from 0, that differs from the run without eviction; null where none differs
+    /// or there was no generation.
     first_difference: Option<i32> => number("1"),
     /// Smallest difference between the largest and the second largest logit; null where there was no generation.
     min_margin: Option<f32> => number("1"),
@@ -81,7 +81,7 @@ crate::record::record! {
     peak_kv_bytes: Option<i64> => number("bytes"),
     /// Bytes of the cache's storage at most, free slots included.
     allocated_kv_bytes: Option<i64> => number("bytes"),
-    /// Bytes of keys and values held after each step, summed over steps: what the generation cost in memory and time
+    /// Bytes of keys and values held after each step, summed over steps: the cost of the generation in memory and time
     /// together. Null where there was no generation, and in files before 2.1.
     kv_byte_steps: Option<i64> => number("byte-steps"),
     /// Steps after which tokens were evicted.

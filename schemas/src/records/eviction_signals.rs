@@ -1,4 +1,4 @@
-//! `eviction_signals`: signals as they are while tokens are evicted.
+//! `eviction_signals`: signals recorded while tokens are evicted.
 
 crate::record::record! {
     /// One generated token, signal and layer a row, recorded on request.

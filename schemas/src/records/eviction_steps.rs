@@ -1,4 +1,4 @@
-//! `eviction_steps`: the flight recorder, every token evicted and why.
+//! `eviction_steps`: every evicted token, with position, score and reason.
 
 /// Why a token was evicted.
 const REASONS: &[&str] = &["lowest_score", "tie", "unscored"];
@@ -15,7 +15,7 @@ crate::record::record! {
     budget: Option<String> => key(),
     /// Which of several samples of the problem this is, from 0.
     sample: i32 => number("1"),
-    /// Generated tokens that had been fed when it was evicted; 0 right after the prompt.
+    /// Number of generated tokens fed before the eviction; 0 right after the prompt.
     step: i32 => number("tokens"),
     /// Layer of the kept set, 0-based; null where all layers share it.
     layer: Option<i32> => number("1"),
@@ -23,11 +23,11 @@ crate::record::record! {
     head: Option<i32> => number("1"),
     /// Position of the token in the whole sequence, prompt included.
     pos: i32 => position(),
-    /// Its score then; null where it had none.
+    /// Score of the token at that time; null where it had none.
     score: Option<f32> => number("1"),
-    /// Lowest score among the tokens that stayed without protection; null where none did or it had no score.
+    /// Lowest score among the tokens that were kept without protection; null where there was none or it had no score.
     kept_score: Option<f32> => number("1"),
-    /// `lowest_score`: all that stayed without protection scored higher; `tie`: one that stayed scored the same and is
-    /// newer; `unscored`: the policy's score is undefined for it.
+    /// `lowest_score`: all tokens kept without protection have higher scores; `tie`: a newer token with the same score
+    /// was kept; `unscored`: the policy's score is undefined for the token.
     reason: String => word(REASONS),
 }

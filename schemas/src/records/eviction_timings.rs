@@ -1,8 +1,8 @@
-//! `eviction_timings`: what each generation under a policy cost. Differs from run to run.
+//! `eviction_timings`: time of each generation under a policy. Differs from run to run.
 
 crate::record::record! {
-    /// Time of each generation under a policy, and where it was spent. Not a data file: it differs from run to run.
-    /// `wall_s` is the sum of `forward_s`, `score_s`, `select_s` and `move_s`.
+    /// Time of each generation under a policy, by phase. Not a data file: its values differ from run to run. `wall_s`
+    /// is the sum of `forward_s`, `score_s`, `select_s` and `move_s`.
     pub struct EvictionTiming in "eviction_timings", version 2 0, sorted by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.

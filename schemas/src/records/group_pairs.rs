@@ -1,10 +1,10 @@
-//! `group_pairs`: two problem sets or models against each other.
+//! `group_pairs`: comparisons of two problem sets or models.
 
 use super::CONTRASTS;
 
 crate::record::record! {
-    /// A column, or a contrast over the layers of the step norm, in two groups a row. A group is a problem set under a model,
-    /// its members the coefficients within traces in Fisher's z.
+    /// One column, or one contrast over the layers of `hs_l2`, compared between two groups a row. A group is a problem
+    /// set under a model; its members are the coefficients within traces, in Fisher's z.
     pub struct GroupPair in "group_pairs", version 1 0,
         unique by (signal, layer, smoothing, contrast, group_a, group_b);
 
@@ -14,27 +14,27 @@ crate::record::record! {
     layer: Option<i16> => number("layer"),
     /// Smoother, as in `correlations`.
     smoothing: String => key(),
-    /// As in `heterogeneity`.
+    /// What is compared, as in `heterogeneity`.
     contrast: String => word(CONTRASTS),
-    /// Model or run, and problem set.
+    /// First group: model or run, and problem set.
     group_a: String => key(),
-    /// Another.
+    /// The second, in the same form.
     group_b: String => key(),
-    /// Traces of the first.
+    /// Traces of the first group.
     n_a: i32 => number("traces"),
-    /// Traces of the second.
+    /// Traces of the second group.
     n_b: i32 => number("traces"),
-    /// Mean over the traces of the first, of Fisher's z.
+    /// Mean of Fisher's z over the traces of the first group.
     mean_a: f64 => number("1"),
-    /// Of the second.
+    /// Mean of Fisher's z over the traces of the second group.
     mean_b: f64 => number("1"),
-    /// First less second.
+    /// Mean of the first group less that of the second.
     difference: f64 => number("1"),
-    /// Its standard error.
+    /// Standard error of the difference.
     se: f64 => number("1"),
     /// Two-sided p-value of Welch's t test.
     p_welch: f64 => number("1"),
-    /// Lower bound of the difference by the bootstrap of the traces of both (`BCa`); null where undefined.
+    /// Lower bound of the difference, by a bootstrap over the traces of both groups (`BCa`); null where undefined.
     boot_lo: Option<f64> => number("1"),
     /// Its upper bound.
     boot_hi: Option<f64> => number("1"),

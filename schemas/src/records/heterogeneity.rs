@@ -3,8 +3,8 @@
 use super::CONTRASTS;
 
 crate::record::record! {
-    /// A column, or a contrast over the layers of the step norm, over several groups a row. A group is a problem set under a
-    /// model, its members the coefficients within traces in Fisher's z.
+    /// One column, or one contrast over the layers of `hs_l2`, over several groups a row. A group is a problem set
+    /// under a model; its members are the coefficients within traces, in Fisher's z.
     pub struct HeterogeneityRow in "heterogeneity", version 1 0,
         unique by (groups, signal, layer, smoothing, contrast);
 
@@ -16,8 +16,8 @@ crate::record::record! {
     layer: Option<i16> => number("layer"),
     /// Smoother, as in `correlations`.
     smoothing: String => key(),
-    /// `column` for the column itself; else what is made of a trace's coefficients over layers: the mean over band A or B,
-    /// their difference, or the slope over depths from -1 to 1.
+    /// `column` for the column itself; else a contrast of a trace's coefficients over layers: the mean over band A or
+    /// B, their difference, or the slope over depths from -1 to 1.
     contrast: String => word(CONTRASTS),
     /// Groups with two traces or more.
     n_groups: i32 => number("1"),

@@ -1,9 +1,9 @@
-//! `label_refined`: which part of a flipping window it is.
+//! `label_refined`: which part of a flipping window the answer depends on.
 
 use super::OUTCOMES;
 
 crate::record::record! {
-    /// One part of a flipping window a row, withheld alone. Halves of what flips are tried down to four tokens.
+    /// One part of a flipping window a row, withheld alone. A part that flips is halved again, down to four tokens.
     pub struct LabelRefined in "label_refined", version 1 0, unique by (trace_id, start, end);
 
     /// Name of the trace.

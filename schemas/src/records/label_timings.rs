@@ -1,14 +1,14 @@
-//! `label_timings`: what each regeneration cost. Differs from run to run.
+//! `label_timings`: time and work of each regeneration. Differs from run to run.
 
 crate::record::record! {
-    /// Time and work of each regeneration, the control included. Not a data file: it differs from run to run.
+    /// Time and work of each regeneration, the control included. Not a data file: its values differ from run to run.
     pub struct LabelTiming in "label_timings", version 1 0, sorted by (trace_id, window);
 
     /// Name of the trace.
     trace_id: String => key(),
     /// Number of the window in its trace; null for the control.
     window: Option<i32> => number("1"),
-    /// Elapsed time; of a row in a batch, its share.
+    /// Elapsed time in seconds. A row of a batch has its share.
     wall_s: f64 => number("s"),
     /// Tokens that went through the model.
     n_forwarded: i64 => number("tokens"),

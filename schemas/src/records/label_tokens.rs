@@ -14,8 +14,8 @@ crate::record::record! {
     region: String => word(&["prompt", "reason", "answer"]),
     /// Whether any window covers the token.
     tested: bool => flag(),
-    /// True where a window over the token flipped the answer, false where all were decided and none did; null where
-    /// the token was not tested or an undecided window leaves it open.
+    /// True where a window over the token flipped the answer, false where all were decided and none did; null where the
+    /// token was not tested, or where no window flipped and one was undecided.
     important: Option<bool> => flag(),
     /// Number of decided windows that cover the token.
     n_cover: i16 => number("windows"),

@@ -20,9 +20,9 @@ crate::record::record! {
     control_answer: Option<String> => text(),
     /// How the control's answer compares with gold, or with the trace's own answer where there is no gold.
     control_outcome: String => word(OUTCOMES),
-    /// Whether the labels of the trace mean anything.
+    /// Whether the labels of the trace can be used.
     usable: bool => flag(),
-    /// Why they do not; null where they do.
+    /// Why the labels cannot be used; null where they can.
     reason_unusable: Option<String> => key(),
     /// Number of windows.
     n_windows: i32 => number("windows"),

@@ -1,4 +1,4 @@
-//! `label_windows`: what became of the answer when a window of tokens was occluded.
+//! `label_windows`: the answer after each window of tokens was occluded.
 
 use super::OUTCOMES;
 
@@ -14,7 +14,7 @@ crate::record::record! {
     start: i32 => position(),
     /// Index after the last occluded token.
     end: i32 => position(),
-    /// What stood in the place of the window: `eos`, `pad`, `random`, `randmulti` or another named intervention.
+    /// What replaced the window: `eos`, `pad`, `random`, `randmulti` or the name of another intervention.
     filler: String => key(),
     /// Sha256 over the filler's token ids, each as four little-endian bytes.
     filler_ids_sha: String => key(),

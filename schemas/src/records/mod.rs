@@ -103,14 +103,14 @@ pub fn registry() -> &'static [&'static TableSpec] {
     ]
 }
 
-/// How an answer compares with the one before it; the columns of several tables use these words.
+/// How an answer compares with a reference answer; the columns of several tables use these words.
 const OUTCOMES: &[&str] = &["same", "same_value_other_form", "changed", "no_answer", "truncated", "unsure"];
 
 /// Rule that found the answer boundary.
 const BOUNDARY_KINDS: &[&str] = &["think_end", "boxed", "last64"];
 
-/// What is made of a trace's coefficients over layers.
+/// A contrast: a number computed from a trace's coefficients over layers.
 const CONTRASTS: &[&str] = &["column", "band_a", "band_b", "a_less_b", "trend"];
 
-/// Whose numbers a correlated signal is made of.
+/// What a correlated signal is computed from.
 const SIGNAL_SOURCES: &[&str] = &["model", "random_weights", "none"];

@@ -1,8 +1,8 @@
-//! `selection`: which score tells important tokens at the moments of eviction.
+//! `selection`: how well each score separates important tokens when tokens are evicted.
 
 crate::record::record! {
-    /// One score or combination of layers on one problem set a row, replayed as a policy under a budget: the mean over traces
-    /// of the area under the ROC curve over the live, evictable tokens at each eviction.
+    /// One score or combination of layers on one problem set a row, replayed as a policy under a budget: the mean over
+    /// traces of the area under the ROC curve, over the tokens that could be evicted at each eviction.
     pub struct Selection in "selection", version 1 1, unique by (dataset, budget, candidate);
 
     /// Problem set of the traces.
@@ -11,13 +11,13 @@ crate::record::record! {
     budget: String => key(),
     /// A score as `epikv signals` lists them, `random:` before it through random weights, a baseline, or `z10`, `-z21`, `z10-z21`: rolling z-scores of `hs_l2` at these layers.
     candidate: String => key(),
-    /// What it is.
+    /// Kind of the score.
     kind: String => word(&["score", "baseline", "layer", "pair"]),
     /// Layer that is added, 0-based; null for scores and for a layer that is subtracted alone.
     layer_plus: Option<i16> => number("layer"),
     /// Layer that is subtracted.
     layer_minus: Option<i16> => number("layer"),
-    /// Traces with evictions at which both labels stood among the candidates.
+    /// Traces with evictions at which the candidates included both labels.
     n_traces: i32 => number("traces"),
     /// Mean over these traces; null without any.
     auc: Option<f64> => number("1"),
@@ -27,6 +27,6 @@ crate::record::record! {
     auc_hi: Option<f64> => number("1"),
     /// Whether it is the best of all layers and pairs on these traces.
     picked: bool => flag(),
-    /// For the picked one: mean AUC on traces that had no part in choosing, over five splits.
+    /// For the chosen one: mean AUC on traces that were not used to choose it, over five splits.
     auc_held_out: Option<f64> => number("1"),
 }

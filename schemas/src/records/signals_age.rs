@@ -1,8 +1,9 @@
 //! `signals_age`: attention that tokens had received at an age.
 
 crate::record::record! {
-    /// Attention that a token had received some tokens after its birth, one token and age a row, as recorded by the explicit
-    /// path: the ages that were asked for by name, `h2o_attn@age=W`, besides that of 64, which `signals_attn` has.
+    /// Attention that a token had received some tokens after its birth, one token and age a row, as recorded with
+    /// `--kernel explicit`: the ages that were asked for by name, `h2o_attn@age=W`, besides that of 64, which
+    /// `signals_attn` has.
     pub struct SignalsAge in "signals_age", version 1 0, unique by (trace_id, age, pos);
 
     /// Name of the trace.

@@ -3,7 +3,8 @@
 use crate::layers::PerLayer;
 
 crate::record::record! {
-    /// Signals of attention weights, one token a row, as recorded by the explicit path: smoothed series follow from them.
+    /// Signals of attention weights, one token a row, recorded with `--kernel explicit`: smoothed series follow from
+    /// them.
     pub struct SignalsAttn in "signals_attn", version 1 0, unique by (trace_id, pos);
 
     /// Name of the trace.
@@ -14,7 +15,7 @@ crate::record::record! {
     token_id: i32 => number("token id"),
     /// Entropy of the token's own row, mean over query heads.
     attn_entropy: PerLayer => number("nat"),
-    /// How many tokens back the token looks on average, mean over query heads.
+    /// Distance in tokens to the attended tokens, averaged by attention weight, mean over query heads.
     attn_distance: PerLayer => number("tokens"),
     /// Attention received up to the end of the trace, summed over queries, mean over heads and layers. Not causal.
     h2o_attn: Option<f32> => number("1"),

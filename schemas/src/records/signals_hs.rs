@@ -3,7 +3,7 @@
 use crate::layers::PerLayer;
 
 crate::record::record! {
-    /// Signals of the residual stream, one token a row, as recorded: smoothed series follow from them.
+    /// Signals of the residual stream, one token a row, as recorded, without smoothing.
     pub struct SignalsHs in "signals_hs", version 1 1, unique by (trace_id, pos);
 
     /// Name of the trace.

@@ -1,7 +1,8 @@
 //! `signals_token`: signals of the distribution over the vocabulary and of the embedding.
 
 crate::record::record! {
-    /// Signals of the distribution over the vocabulary and of the embedding, one token a row, as recorded: smoothed series follow from them.
+    /// Signals of the distribution over the vocabulary and of the embedding, one token a row, as recorded, without
+    /// smoothing.
     pub struct SignalsToken in "signals_token", version 1 1, unique by (trace_id, pos);
 
     /// Name of the trace.

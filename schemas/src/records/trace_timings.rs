@@ -1,12 +1,12 @@
-//! `trace_timings`: what each generated trace cost. Differs from run to run.
+//! `trace_timings`: time and work of each generated trace. Differs from run to run.
 
 crate::record::record! {
-    /// Time and work of each generated trace. Not a data file: it differs from run to run.
+    /// Time and work of each generated trace. Not a data file: its values differ from run to run.
     pub struct TraceTiming in "trace_timings", version 1 0, sorted by (trace_id);
 
     /// Name of the trace.
     trace_id: String => key(),
-    /// Elapsed time; of a row in a batch, its share.
+    /// Elapsed time in seconds. A row of a batch has its share.
     wall_s: f64 => number("s"),
     /// Tokens that went through the model.
     n_forwarded: i64 => number("tokens"),

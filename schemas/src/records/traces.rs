@@ -44,7 +44,7 @@ crate::record::record! {
     correct: Option<bool> => flag(),
     /// Name of the grader's verdict on answer and gold.
     verdict: String => key(),
-    /// Why the generation ended: end of sequence, limit of new tokens, end of the model's context, or not ours.
+    /// Why the generation ended: end of sequence, limit of new tokens, end of the model's context, or imported trace.
     finish_reason: String => word(&["eos", "length", "context", "imported"]),
     /// Which of several samples of the same problem this is, from 0.
     sample: i32 => number("1"),

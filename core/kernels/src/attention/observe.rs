@@ -1,4 +1,4 @@
-//! Reductions of attention weights, taken row by row while they exist.
+//! Reductions of attention weights, computed row by row, so that the matrix is never stored.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The definition of the inner steps.
+//! The inner steps in portable code, which is their definition.
 
 use super::{KEY_TILE, Weights};
 use crate::lanes::{LANES, dot, join};

@@ -1,4 +1,4 @@
-//! Random choices in order, from numbers that depend on seed, place and count alone.
+//! Random choices in order. Each number depends on seed, place and count only.
 
 use epikv_model::sampler::RandomStream;
 

@@ -1,4 +1,4 @@
-//! What a model is trained on: tokens, and the weight of each as something to predict.
+//! Training text: tokens, and the weight of each in the loss.
 
 use super::chain::draw_value;
 use super::draws::Draws;

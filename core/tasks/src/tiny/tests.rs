@@ -1,4 +1,4 @@
-//! Problems are what they say, and the tokenizer's files agree with the table.
+//! Tests: generated problems are correct, and the tokenizer's files agree with the vocabulary.
 
 use epikv_grader::Mode;
 use epikv_model::chat::ChatTemplate;
