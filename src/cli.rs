@@ -10,25 +10,30 @@ mod export;
 mod grade;
 mod label;
 mod plan;
+mod word;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use epikv_eviction::Budget;
+use epikv_model::decoder::AttentionKernel;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
+use epikv_tasks::prompt::PromptStyle;
+use epikv_tasks::tiny::Level;
 use serde_json::Value;
 
 use crate::batch::Batch;
 
-pub(crate) use self::correlate::{CiName, CorrelateArgs, Kernel, WindowStart};
+pub(crate) use self::correlate::CorrelateArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::evict::EvictArgs;
 pub(crate) use self::export::ExportArgs;
 pub(crate) use self::grade::GradeArgs;
-pub(crate) use self::label::{AnswerName, ByName, InterventionName, LabelArgs, Preset, ProtocolName, StopName};
+pub(crate) use self::label::{LabelArgs, Preset};
 pub(crate) use self::plan::PlanArgs;
+pub(crate) use self::word::word;
 
 /// Which tokens of a reasoning trace does the answer depend on, and which KV-cache eviction policy keeps them?
 #[derive(Debug, Parser)]
@@ -87,8 +92,8 @@ pub(crate) struct ModelArgs {
     #[arg(long, default_value = "tiny", value_name = "M")]
     pub(crate) model: ModelRef,
     /// How weights are held.
-    #[arg(long, value_enum, default_value_t = Weights::F32)]
-    pub(crate) weights: Weights,
+    #[arg(long, value_parser = word::<WeightFormat>(), default_value_t)]
+    pub(crate) weights: WeightFormat,
     /// Threads; all cores by default. Changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
@@ -112,26 +117,6 @@ pub(crate) struct ModelArgs {
     pub(crate) json: bool,
 }
 
-/// `--weights`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Weights {
-    /// Four bytes a weight.
-    #[value(name = "f32")]
-    F32,
-    /// Eight bits a weight and a scale for 32 of them.
-    #[value(name = "q8_0")]
-    Q8,
-}
-
-impl From<Weights> for WeightFormat {
-    fn from(weights: Weights) -> Self {
-        match weights {
-            Weights::F32 => Self::F32,
-            Weights::Q8 => Self::Q8_0,
-        }
-    }
-}
-
 /// `epikv problems`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProblemsArgs {
@@ -145,8 +130,8 @@ pub(crate) struct ProblemsArgs {
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// How long the traces are.
-    #[arg(long, value_enum, default_value_t = LevelName::Default)]
-    pub(crate) level: LevelName,
+    #[arg(long, value_parser = word::<Level>(), default_value_t = Level::Default)]
+    pub(crate) level: Level,
     /// The JSON lines file to write.
     #[arg(long, value_name = "F.jsonl")]
     pub(crate) out: PathBuf,
@@ -160,30 +145,6 @@ pub(crate) struct ProblemsArgs {
 pub(crate) enum Family {
     /// Chains of letters.
     Tiny,
-}
-
-/// `--level`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LevelName {
-    /// 45 to 130 tokens of reasoning.
-    Short,
-    /// 140 to 250.
-    Middle,
-    /// 290 to 410.
-    Default,
-    /// 1,050 to 1,220.
-    Long,
-}
-
-impl From<LevelName> for epikv_tasks::tiny::Level {
-    fn from(name: LevelName) -> Self {
-        match name {
-            LevelName::Short => Self::Short,
-            LevelName::Middle => Self::Middle,
-            LevelName::Default => Self::Default,
-            LevelName::Long => Self::Long,
-        }
-    }
 }
 
 /// `epikv trace`.
@@ -206,8 +167,8 @@ pub(crate) struct TraceArgs {
     pub(crate) batch: Batch,
     /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
     /// both give the same bits.
-    #[arg(long, value_enum, default_value_t = Kernel::Fused)]
-    pub(crate) kernel: Kernel,
+    #[arg(long, value_parser = word::<AttentionKernel>(), default_value_t)]
+    pub(crate) kernel: AttentionKernel,
     /// New tokens of a trace at most.
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
@@ -237,8 +198,8 @@ pub(crate) struct SamplingArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PromptArgs {
     /// `chat` renders the model's chat template, `plain` feeds the problem as it is.
-    #[arg(long, value_enum, default_value_t = Style::Chat)]
-    pub(crate) prompt_style: Style,
+    #[arg(long, value_parser = word::<PromptStyle>(), default_value_t)]
+    pub(crate) prompt_style: PromptStyle,
     /// A system message for chat prompts.
     #[arg(long)]
     pub(crate) system: Option<String>,
@@ -274,15 +235,6 @@ pub(crate) struct PoliciesArgs {
     /// JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `--prompt-style`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Style {
-    /// By the chat template.
-    Chat,
-    /// The problem text alone.
-    Plain,
 }
 
 /// `epikv demo`.

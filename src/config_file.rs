@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
+use epikv_words::Hint;
 
 use crate::cli::Cli;
 
@@ -35,11 +36,10 @@ pub(crate) struct UnknownKey {
     meant: Option<String>,
 }
 
-impl UnknownKey {
-    /// What the reader can try.
-    pub(crate) fn hint(&self) -> String {
+impl Hint for UnknownKey {
+    fn hint(&self) -> Option<String> {
         let list = format!("`epikv {} --help` lists them all", self.command);
-        self.meant.as_ref().map_or(list.clone(), |meant| format!("did you mean {meant:?}? {list}"))
+        Some(self.meant.as_ref().map_or(list.clone(), |meant| format!("did you mean {meant:?}? {list}")))
     }
 }
 
@@ -56,10 +56,9 @@ pub(crate) struct BadValue {
     command: String,
 }
 
-impl BadValue {
-    /// What the reader can try.
-    pub(crate) fn hint(&self) -> String {
-        format!("`epikv {} --help` says what --{} takes", self.command, flag_of(&self.key))
+impl Hint for BadValue {
+    fn hint(&self) -> Option<String> {
+        Some(format!("`epikv {} --help` says what --{} takes", self.command, flag_of(&self.key)))
     }
 }
 
@@ -207,7 +206,7 @@ mod tests {
     fn an_unknown_key_names_the_near_one() {
         let error = with("max_nwe = 3", &["epikv", "evict"]).unwrap_err();
         let unknown = error.downcast_ref::<UnknownKey>().expect("an unknown key");
-        assert!(unknown.hint().starts_with("did you mean \"max-new\"?"), "{}", unknown.hint());
+        assert!(unknown.hint().is_some_and(|hint| hint.starts_with("did you mean \"max-new\"?")), "{unknown:?}");
         let error = with("batch = 1979-05-27", &["epikv", "evict"]).unwrap_err();
         assert!(format!("{error:#}").contains("batch: expected text, number"), "{error:#}");
         assert!(with("verbose = true", &["epikv", "evict"]).is_ok());
@@ -228,7 +227,7 @@ mod tests {
             let error = with(text, &["epikv", "evict"]).unwrap_err();
             let bad = error.downcast_ref::<BadValue>().unwrap_or_else(|| panic!("{text}: {error}"));
             assert!(bad.to_string().contains(said) && bad.to_string().contains("run.toml: "), "{bad}");
-            assert!(bad.hint().starts_with("`epikv evict --help`"), "{}", bad.hint());
+            assert!(bad.hint().is_some_and(|hint| hint.starts_with("`epikv evict --help`")), "{bad:?}");
         }
     }
 

@@ -109,7 +109,7 @@ fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings>
         shard: args.shard,
         machine: setup::machine(),
         eviction_seeds: args.eviction_seeds,
-        matched: args.matched.into(),
+        matched: args.matched,
         signals: args.record_signals.clone(),
         skip_infeasible: args.skip_infeasible,
         prompt: trace::prompt_options(&args.prompt),

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use epikv_labeler::{
-    AnswerKind, ArmComparison, By, Config, Estimate, Intervention, Journal, Labels, Progress, Protocol, Rates,
-    Settings, Stop, Summary, compare_arms, label,
+    ArmComparison, Config, Estimate, Journal, Labels, Progress, Rates, Settings, Summary, compare_arms, label,
 };
 use epikv_model::Model;
+use epikv_model::decoder::AttentionKernel;
 use epikv_schemas::{LabelWindow, Provenance, Trace, read_table};
+use epikv_words::Hint;
 use serde_json::json;
 
-use crate::cli::{AnswerName, ByName, InterventionName, Kernel, LabelArgs, ModelArgs, Preset, ProtocolName, StopName};
+use crate::cli::{LabelArgs, ModelArgs, Preset};
 use crate::output::{Done, RunFolder, input};
 use crate::{progress, setup};
 
@@ -162,9 +163,10 @@ pub(crate) struct OtherTokenizer {
     got: String,
 }
 
-impl OtherTokenizer {
-    /// What the reader can try.
-    pub(crate) const HINT: &str = "--model must be the one that the traces were made or imported with";
+impl Hint for OtherTokenizer {
+    fn hint(&self) -> Option<String> {
+        Some("--model must be the one that the traces were made or imported with".to_owned())
+    }
 }
 
 /// Token ids mean something only to the tokenizer that made them; other weights are allowed but worth a word.
@@ -191,35 +193,15 @@ fn config(args: &LabelArgs) -> Result<Config> {
         window: args.window.unwrap_or(base.window),
         stride: args.stride.unwrap_or(base.stride),
         max_new: args.max_new.unwrap_or(base.max_new),
-        intervention: match args.intervention {
-            InterventionName::Occlude => Intervention::Occlude,
-            InterventionName::MaskedAnswer => Intervention::MaskedAnswer,
-            InterventionName::MaskedAll => Intervention::MaskedAll,
-            InterventionName::Truncate => Intervention::Truncate,
-            InterventionName::Evict => Intervention::Evict { lag: args.lag },
-        },
+        intervention: args.intervention.with_lag(args.lag),
         filler: args.filler.clone().unwrap_or(base.filler),
-        by: match args.by {
-            ByName::Window => By::Window,
-            ByName::Sentence => By::Sentence,
-            ByName::Step => By::Step,
-            ByName::Line => By::Line,
-        },
+        by: args.by,
         refine: args.refine,
         pairs: args.pairs,
         seed: args.model.seed,
-        stop: match args.stop {
-            StopName::Eos => Stop::Eos,
-            StopName::AtBox => Stop::AtBox,
-        },
-        protocol: match args.protocol {
-            ProtocolName::Fast => Protocol::Fast,
-            ProtocolName::Naive => Protocol::Naive,
-        },
-        answer: match args.answer {
-            AnswerName::Math => AnswerKind::Math,
-            AnswerName::Text => AnswerKind::Text,
-        },
+        stop: args.stop,
+        protocol: args.protocol,
+        answer: args.answer,
         include_unusable: args.include_unusable,
         noise_floor: args.noise_floor,
         ..base
@@ -248,7 +230,7 @@ fn write(
     labels: &Labels,
     model: &Model,
     config: &Config,
-    kernel: Kernel,
+    kernel: AttentionKernel,
     traces: &Path,
 ) -> Result<()> {
     let mut provenance = Provenance::new();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use epikv_schemas::{Manifest, PartInfo, Provenance, Record, fs, write_table};
+use epikv_words::Hint;
 use serde_json::{Map, Value, json};
 
 /// How a run ended.
@@ -29,9 +30,11 @@ impl Exists {
     pub(crate) fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
+}
 
-    pub(crate) fn hint(&self) -> String {
-        format!("--fresh replaces it, another path keeps {}", self.path.display())
+impl Hint for Exists {
+    fn hint(&self) -> Option<String> {
+        Some(format!("--fresh replaces it, another path keeps {}", self.path.display()))
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ProblemsArgs) -> Result<Done> {
     if let Some(folder) = args.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         epikv_schemas::fs::create_folder(folder)?;
     }
-    let level = Level::from(args.level);
+    let level = args.level;
     let problems = match args.family {
         Family::Tiny => tiny(level, args.seed, args.n),
     };

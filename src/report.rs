@@ -1,7 +1,10 @@
 //! How an error is shown: once, with its causes and what to try.
 
+use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
+
+use epikv_words::Hint;
 
 /// What this crate itself refuses, with what to try.
 #[derive(Debug, thiserror::Error)]
@@ -10,11 +13,23 @@ pub(crate) struct Refused {
     /// Place, expected, got.
     what: String,
     hint: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl Refused {
     pub(crate) fn new(what: String, hint: impl Into<String>) -> Self {
-        Self { what, hint: hint.into() }
+        Self { what, hint: hint.into(), source: None }
+    }
+
+    /// An error of a library that gives no advice, with ours.
+    pub(crate) fn advised(error: impl Error + Send + Sync + 'static, hint: impl Into<String>) -> Self {
+        Self { what: error.to_string(), hint: hint.into(), source: Some(error.into()) }
+    }
+}
+
+impl Hint for Refused {
+    fn hint(&self) -> Option<String> {
+        Some(self.hint.clone())
     }
 }
 
@@ -40,33 +55,30 @@ pub(crate) fn text(error: &anyhow::Error) -> String {
         }
         said = cause;
     }
-    let hint = error.chain().find_map(hint);
+    let hint = error.chain().find_map(|cause| ADVISERS.iter().find_map(|hint| hint(cause)));
     lines.extend(hint.map(|h| format!("hint: {h}")));
     lines.push(String::new());
     lines.join("\n")
 }
 
-/// The hint of an error of ours.
-fn hint(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    None.or_else(|| error.downcast_ref::<epikv_model::Error>().and_then(epikv_model::Error::hint))
-        .or_else(|| {
-            error
-                .downcast_ref::<crate::correlate::HiddenByKernel>()
-                .map(|_| crate::correlate::HiddenByKernel::HINT.to_owned())
-        })
-        .or_else(|| {
-            error.downcast_ref::<crate::label::OtherTokenizer>().map(|_| crate::label::OtherTokenizer::HINT.to_owned())
-        })
-        .or_else(|| error.downcast_ref::<crate::evict::Overlap>().map(|_| crate::evict::Overlap::HINT.to_owned()))
-        .or_else(|| error.downcast_ref::<epikv_schemas::Error>().and_then(epikv_schemas::Error::hint))
-        .or_else(|| error.downcast_ref::<epikv_tasks::Error>().and_then(epikv_tasks::Error::hint))
-        .or_else(|| error.downcast_ref::<epikv_eviction::Error>().and_then(epikv_eviction::Error::hint))
-        .or_else(|| error.downcast_ref::<epikv_labeler::Error>().and_then(epikv_labeler::Error::hint))
-        .or_else(|| error.downcast_ref::<epikv_analyzer::Error>().and_then(epikv_analyzer::Error::hint))
-        .or_else(|| error.downcast_ref::<epikv_signals::Error>().and_then(epikv_signals::Error::hint))
-        .or_else(|| error.downcast_ref::<crate::grade::BadPair>().map(|_| crate::grade::BadPair::hint()))
-        .or_else(|| error.downcast_ref::<crate::config_file::UnknownKey>().map(crate::config_file::UnknownKey::hint))
-        .or_else(|| error.downcast_ref::<crate::config_file::BadValue>().map(crate::config_file::BadValue::hint))
-        .or_else(|| error.downcast_ref::<crate::output::Exists>().map(crate::output::Exists::hint))
-        .or_else(|| error.downcast_ref::<Refused>().map(|refused| refused.hint.clone()))
+/// The errors that give advice.
+const ADVISERS: &[fn(&(dyn Error + 'static)) -> Option<String>] = &[
+    hint_of::<epikv_schemas::Error>,
+    hint_of::<epikv_model::Error>,
+    hint_of::<epikv_tasks::Error>,
+    hint_of::<epikv_signals::Error>,
+    hint_of::<epikv_labeler::Error>,
+    hint_of::<epikv_analyzer::Error>,
+    hint_of::<epikv_eviction::Error>,
+    hint_of::<crate::config_file::UnknownKey>,
+    hint_of::<crate::config_file::BadValue>,
+    hint_of::<crate::correlate::HiddenByKernel>,
+    hint_of::<crate::evict::Overlap>,
+    hint_of::<crate::label::OtherTokenizer>,
+    hint_of::<crate::output::Exists>,
+    hint_of::<Refused>,
+];
+
+fn hint_of<E: Hint + 'static>(error: &(dyn Error + 'static)) -> Option<String> {
+    error.downcast_ref::<E>()?.hint()
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
+use epikv_model::decoder::AttentionKernel;
 use epikv_model::{Device, Model};
 use serde_json::{Value, json};
 
-use crate::cli::{Kernel, ModelArgs};
+use crate::cli::ModelArgs;
 
 /// Logging to stderr: warnings by default, more with `-v`, or as `RUST_LOG` says.
 pub(crate) fn logging(verbose: u8) {
@@ -60,12 +61,12 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>> {
 
 /// Opens the model of a command.
 pub(crate) fn model(args: &ModelArgs) -> Result<Model> {
-    Ok(Model::open(&args.model, &Device::Cpu, args.weights.into())?)
+    Ok(Model::open(&args.model, &Device::Cpu, args.weights)?)
 }
 
 /// Opens the model of a command that can choose its attention kernel.
-pub(crate) fn model_with_kernel(args: &ModelArgs, kernel: Kernel) -> Result<Model> {
-    Ok(model(args)?.with_kernel(kernel.into()))
+pub(crate) fn model_with_kernel(args: &ModelArgs, kernel: AttentionKernel) -> Result<Model> {
+    Ok(model(args)?.with_kernel(kernel))
 }
 
 /// Processor and system, by which times may be compared.

@@ -12,11 +12,11 @@ use epikv_model::session::{FinishedRow, RowSpec, Session};
 use epikv_schemas::{Provenance, Trace, TraceTiming};
 use epikv_tasks::import::{ImportContext, import_traces};
 use epikv_tasks::problem::{Problem, read_problems};
-use epikv_tasks::prompt::{Prompt, PromptOptions, PromptStyle};
+use epikv_tasks::prompt::{Prompt, PromptOptions};
 use epikv_tasks::trace::{FinishReason, Generation, build_trace};
 use serde_json::{Value, json};
 
-use crate::cli::{PromptArgs, SamplingArgs, Style, TraceArgs};
+use crate::cli::{PromptArgs, SamplingArgs, TraceArgs};
 use crate::output::{Done, RunFolder, input, split};
 use crate::{progress, setup};
 
@@ -97,10 +97,7 @@ fn timings_name(file: &str) -> String {
 pub(crate) fn prompt_options(args: &PromptArgs) -> PromptOptions {
     let defaults = PromptOptions::default();
     PromptOptions {
-        style: match args.prompt_style {
-            Style::Chat => PromptStyle::Chat,
-            Style::Plain => PromptStyle::Plain,
-        },
+        style: args.prompt_style,
         system: args.system.clone(),
         instruction: args.instruction.clone().unwrap_or(defaults.instruction),
         render: RenderOptions {

@@ -7,17 +7,18 @@ use serde_json::Value;
 
 /// What each crate may use of ours.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("schemas", &[]),
-    ("stats", &[]),
-    ("grader", &[]),
+    ("words", &[]),
     ("kernels", &[]),
     ("figures", &[]),
-    ("model", &["kernels"]),
-    ("tasks", &["schemas", "grader", "model"]),
-    ("signals", &["model", "stats"]),
-    ("labeler", &["schemas", "stats", "grader", "tasks", "model"]),
-    ("analyzer", &["schemas", "stats", "figures", "tasks", "model", "signals"]),
-    ("eviction", &["schemas", "stats", "figures", "grader", "tasks", "model", "signals"]),
+    ("schemas", &["words"]),
+    ("stats", &["words"]),
+    ("grader", &["words"]),
+    ("model", &["words", "kernels"]),
+    ("tasks", &["words", "schemas", "grader", "model"]),
+    ("signals", &["words", "model", "stats"]),
+    ("labeler", &["words", "schemas", "stats", "grader", "tasks", "model"]),
+    ("analyzer", &["words", "schemas", "stats", "figures", "tasks", "model", "signals"]),
+    ("eviction", &["words", "schemas", "stats", "figures", "grader", "tasks", "model", "signals"]),
     ("notebooks-export", &["schemas", "stats"]),
 ];
 

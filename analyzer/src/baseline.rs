@@ -18,27 +18,18 @@ use crate::study::Sample;
 /// The step of the embedding, which knows two tokens and no context: recorded with every study.
 pub const EMBEDDING: &str = "embed_l2";
 
-/// A baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Baseline {
-    /// The token index.
-    Position,
-    /// Mean label of the same token elsewhere.
-    TokenIdentity,
+epikv_words::words! {
+    /// A baseline.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Baseline {
+        /// The token index.
+        Position = "position",
+        /// Mean label of the same token elsewhere.
+        TokenIdentity = "token_identity",
+    }
 }
 
 impl Baseline {
-    /// Every baseline, in the order of the rows.
-    pub const ALL: [Self; 2] = [Self::Position, Self::TokenIdentity];
-
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Position => "position",
-            Self::TokenIdentity => "token_identity",
-        }
-    }
-
     /// The baseline at every token of the traces of one problem set, in their order: null where no trace tells.
     pub(crate) fn series(self, samples: &[&Sample]) -> Vec<Vec<Option<f32>>> {
         let columns = self.columns(samples);

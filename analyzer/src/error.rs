@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use epikv_words::Hint;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -121,9 +123,8 @@ impl From<epikv_schemas::Error> for Error {
     }
 }
 
-impl Error {
-    /// What the reader can try.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Trace(error) => error.hint(),
             Self::OtherTokens { .. } => Some("signals and traces must come from the same traces file".to_owned()),

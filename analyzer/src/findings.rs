@@ -12,25 +12,16 @@ use crate::correlate::Correlation;
 use crate::join::Labelled;
 use crate::lags::LagRho;
 
-/// Whose numbers a correlated signal is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// The model's.
-    Model,
-    /// Those of random weights of the same shape: what survives says nothing about what the model has learnt.
-    RandomWeights,
-    /// No model's.
-    None,
-}
-
-impl Source {
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::RandomWeights => "random_weights",
-            Self::None => "none",
-        }
+epikv_words::words! {
+    /// Whose numbers a correlated signal is made of.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Source {
+        /// The model's.
+        Model = "model",
+        /// Those of random weights of the same shape: what survives says nothing about what the model has learnt.
+        RandomWeights = "random_weights",
+        /// No model's.
+        None = "none",
     }
 }
 

@@ -31,33 +31,22 @@ pub struct ColumnKey {
     pub smoothing: String,
 }
 
-/// A contrast over layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Contrast {
-    /// Mean over band A.
-    BandA,
-    /// Mean over band B.
-    BandB,
-    /// Their difference.
-    ALessB,
-    /// Slope over the depth.
-    Trend,
+epikv_words::words! {
+    /// A contrast over layers.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Contrast {
+        /// Mean over band A.
+        BandA = "band_a",
+        /// Mean over band B.
+        BandB = "band_b",
+        /// Their difference.
+        ALessB = "a_less_b",
+        /// Slope over the depth.
+        Trend = "trend",
+    }
 }
 
 impl Contrast {
-    /// Every contrast, in the order of the rows.
-    pub const ALL: [Self; 4] = [Self::BandA, Self::BandB, Self::ALessB, Self::Trend];
-
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BandA => "band_a",
-            Self::BandB => "band_b",
-            Self::ALessB => "a_less_b",
-            Self::Trend => "trend",
-        }
-    }
-
     /// Of the coefficients of a trace, one a layer; `None` without layers.
     pub fn of(self, z: &[f64]) -> Option<f64> {
         let band = |at: usize| mean(z.get(Band::both(z.len())[at].layers.clone())?);

@@ -15,14 +15,20 @@ use epikv_signals::{Chunk, Signal, SignalRow};
 
 use crate::error::Result;
 
-/// Where rolling windows start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WindowFrom {
-    /// Empty at the first decoded token: what a policy sees at run time.
-    #[default]
-    Decode,
-    /// Empty at the first token of the prompt: what the published correlations used.
-    Prompt,
+epikv_words::words! {
+    /// Where rolling windows start.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum WindowFrom {
+        /// The first decoded token.
+        ///
+        /// What a policy sees at run time.
+        #[default]
+        Decode = "decode",
+        /// The prompt's first token.
+        ///
+        /// What the published correlations used.
+        Prompt = "prompt",
+    }
 }
 
 /// How a trace is recorded.

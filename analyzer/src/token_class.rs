@@ -1,20 +1,22 @@
 //! What kind of token it is, from its text alone.
 
-/// A class of tokens. The first that fits, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TokenClass {
-    /// A line break, alone or with what stands around it.
-    Newline,
-    /// Digits and nothing else.
-    Digit,
-    /// Signs of calculation and comparison, such as `+`, `=` or `<=`.
-    Operator,
-    /// A single letter; the English words a and I are among them.
-    Variable,
-    /// A word that steers the reasoning, such as wait, so or check. A word that the tokenizer cuts is not found.
-    Discourse,
-    /// All else.
-    Other,
+epikv_words::words! {
+    /// A class of tokens. The first that fits, in this order.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum TokenClass {
+        /// A line break, alone or with what stands around it.
+        Newline = "newline",
+        /// Digits and nothing else.
+        Digit = "digit",
+        /// Signs of calculation and comparison, such as `+`, `=` or `<=`.
+        Operator = "operator",
+        /// A single letter; the English words a and I are among them.
+        Variable = "variable",
+        /// A word that steers the reasoning, such as wait, so or check. A word that the tokenizer cuts is not found.
+        Discourse = "discourse",
+        /// All else.
+        Other = "other",
+    }
 }
 
 const OPERATORS: &str =
@@ -52,22 +54,6 @@ const MARKERS: &[&str] = &[
 ];
 
 impl TokenClass {
-    /// Every class.
-    pub const ALL: [Self; 6] =
-        [Self::Newline, Self::Digit, Self::Operator, Self::Variable, Self::Discourse, Self::Other];
-
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Newline => "newline",
-            Self::Digit => "digit",
-            Self::Operator => "operator",
-            Self::Variable => "variable",
-            Self::Discourse => "discourse",
-            Self::Other => "other",
-        }
-    }
-
     /// The class of a token's text. Spaces around it and capitals do not matter.
     pub fn of(text: &str) -> Self {
         if text.contains('\n') {

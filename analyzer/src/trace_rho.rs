@@ -7,25 +7,16 @@ use crate::join::Labelled;
 /// Tokens that a trace needs for a coefficient.
 pub const MIN_TOKENS: usize = 4;
 
-/// Why a trace has no coefficient. The first reason that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Undefined {
-    /// Fewer than [`MIN_TOKENS`] tokens.
-    Short,
-    /// All tokens are important, or none is.
-    ConstantLabel,
-    /// All tokens have the same value.
-    ConstantSignal,
-}
-
-impl Undefined {
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::ConstantLabel => "constant_label",
-            Self::ConstantSignal => "constant_signal",
-        }
+epikv_words::words! {
+    /// Why a trace has no coefficient. The first reason that applies.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Undefined {
+        /// Fewer than [`MIN_TOKENS`] tokens.
+        Short = "short",
+        /// All tokens are important, or none is.
+        ConstantLabel = "constant_label",
+        /// All tokens have the same value.
+        ConstantSignal = "constant_signal",
     }
 }
 

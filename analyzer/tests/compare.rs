@@ -7,6 +7,7 @@ use epikv_analyzer::{Column, Mask, Recording, Sample, Settings, WindowFrom};
 use epikv_schemas::LabelToken;
 use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
+use epikv_words::Hint;
 use serde_json::Value;
 
 use support::{golden, list};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use epikv_words::Hint;
+
 use crate::nearest::nearest;
 use crate::policy::budget::{Budget, Match};
 use crate::policy::score::Score;
@@ -238,9 +240,10 @@ impl Error {
     pub(crate) fn of(self, flag: &'static str, name: impl Into<String>) -> Self {
         Self::Of { flag, name: name.into(), error: Box::new(self) }
     }
+}
 
-    /// What the reader can try.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownPolicy { given, known } => Some(with_list(nearest(given, known.iter().copied()))),
             Self::UnknownPart { given, known, .. } => Some(with_list(nearest(given, known.iter().copied()))),

@@ -1,6 +1,7 @@
 //! Settings of a labelling run: as typed, then checked.
 
 use epikv_schemas::Trace;
+use epikv_words::Word;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -8,48 +9,61 @@ use crate::filler::Filler;
 use crate::intervention::Intervention;
 use crate::spans::By;
 
-/// Which of two ways leads to the labels. Both give the same ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Protocol {
-    /// Keys and values before a window are computed once a trace and shared.
-    Fast,
-    /// One fresh forward pass and one greedy regeneration a window, as the paper describes.
-    Naive,
+epikv_words::words! {
+    /// Which of two ways leads to the labels. Both give the same ones.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    #[serde(into = "&'static str")]
+    pub enum Protocol {
+        /// What lies before a window is computed once a trace and shared; the same labels to the bit.
+        #[default]
+        Fast = "fast",
+        /// One fresh pass and one regeneration a window.
+        Naive = "naive",
+    }
 }
 
-/// Which answer a regeneration is compared with, and which outcomes count as a flip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mapping {
-    /// Against the control; a truncated or unsure regeneration decides nothing.
-    #[default]
-    Control,
-    /// Against gold; a truncated regeneration counts as a flip. What the published labels did.
-    Paper,
+epikv_words::words! {
+    /// Which answer a regeneration is compared with, and which outcomes count as a flip.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    #[serde(into = "&'static str")]
+    pub enum Mapping {
+        /// Against the control; a truncated or unsure regeneration decides nothing.
+        #[default]
+        Control = "control",
+        /// Against gold; a truncated regeneration counts as a flip. What the published labels did.
+        Paper = "paper",
+    }
 }
 
-/// What counts as the answer of a regeneration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AnswerKind {
-    /// A mathematical answer, found by the grader's rules and compared by value.
-    #[default]
-    Math,
-    /// The whole regenerated text, compared to the letter. For models that give no boxed answers; then the reference is
-    /// the trace's own continuation, not gold.
-    Text,
+epikv_words::words! {
+    /// What counts as the answer of a regeneration.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    #[serde(into = "&'static str")]
+    pub enum AnswerKind {
+        /// By the grader.
+        ///
+        /// A mathematical answer, found by the grader's rules and compared by value.
+        #[default]
+        Math = "math",
+        /// To the letter.
+        ///
+        /// The whole regenerated text is compared. For models that give no boxed answers; then the reference is
+        /// the trace's own continuation, not gold.
+        Text = "text",
+    }
 }
 
-/// Where a regeneration ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stop {
-    /// At the model's own end, as in the published labels.
-    #[default]
-    Eos,
-    /// At the end of the first complete box, if that comes before.
-    AtBox,
+epikv_words::words! {
+    /// Where a regeneration ends.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+    #[serde(into = "&'static str")]
+    pub enum Stop {
+        /// At the model's own end, as in the published labels.
+        #[default]
+        Eos = "eos",
+        /// At the end of the first complete box, if that comes before.
+        AtBox = "at-box",
+    }
 }
 
 /// Settings as typed.

@@ -1,5 +1,7 @@
 //! What can go wrong while labelling.
 
+use epikv_words::Hint;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -51,9 +53,8 @@ pub enum Error {
     Model(#[from] epikv_model::Error),
 }
 
-impl Error {
-    /// What the reader can try.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoFillerToken { .. } => Some("choose another --filler, for example token:ID".to_owned()),
             Self::Trace(error) => error.hint(),

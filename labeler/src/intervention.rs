@@ -16,6 +16,7 @@
 
 use std::ops::Range;
 
+use epikv_words::Word;
 use serde::Serialize;
 
 /// What is done to a window.
@@ -37,15 +38,42 @@ pub enum Intervention {
     },
 }
 
-impl Intervention {
-    /// The name without parameters.
-    pub fn name(self) -> &'static str {
+/// The lag where none is given.
+pub const DEFAULT_LAG: usize = 64;
+
+/// The names are without parameters.
+impl Word for Intervention {
+    const VALUES: &'static [Self] =
+        &[Self::Occlude, Self::MaskedAnswer, Self::MaskedAll, Self::Truncate, Self::Evict { lag: DEFAULT_LAG }];
+
+    fn name(self) -> &'static str {
         match self {
             Self::Occlude => "occlude",
             Self::MaskedAnswer => "masked-answer",
             Self::MaskedAll => "masked-all",
             Self::Truncate => "truncate",
             Self::Evict { .. } => "evict",
+        }
+    }
+
+    fn doc(self) -> &'static str {
+        match self {
+            Self::Occlude => "Overwrite it by filler",
+            Self::MaskedAnswer => "Hide it from the answer only, as if evicted just before",
+            Self::MaskedAll => "Hide it from everything after it",
+            Self::Truncate => "End the trace at its start: measures positions, for comparison",
+            Self::Evict { .. } => "Drop it from the cache --lag tokens after its end and let the model go on",
+        }
+    }
+}
+
+impl Intervention {
+    /// The intervention with this lag, where it has one.
+    #[must_use]
+    pub fn with_lag(self, lag: usize) -> Self {
+        match self {
+            Self::Evict { .. } => Self::Evict { lag },
+            other => other,
         }
     }
 

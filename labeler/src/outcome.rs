@@ -7,42 +7,26 @@ use crate::config::{AnswerKind, Mapping};
 /// The mode in which the grader says whether an answer changed.
 pub const GRADER_MODE: Mode = Mode::Strict;
 
-/// How a regenerated answer compares with a reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// The same answer.
-    Same,
-    /// The same value, written differently.
-    SameValueOtherForm,
-    /// Another answer.
-    Changed,
-    /// The regeneration ended without an answer.
-    NoAnswer,
-    /// The regeneration was cut off before an answer.
-    Truncated,
-    /// The grader could not decide.
-    Unsure,
+epikv_words::words! {
+    /// How a regenerated answer compares with a reference.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Outcome {
+        /// The same answer.
+        Same = "same",
+        /// The same value, written differently.
+        SameValueOtherForm = "same_value_other_form",
+        /// Another answer.
+        Changed = "changed",
+        /// The regeneration ended without an answer.
+        NoAnswer = "no_answer",
+        /// The regeneration was cut off before an answer.
+        Truncated = "truncated",
+        /// The grader could not decide.
+        Unsure = "unsure",
+    }
 }
 
 impl Outcome {
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::SameValueOtherForm => "same_value_other_form",
-            Self::Changed => "changed",
-            Self::NoAnswer => "no_answer",
-            Self::Truncated => "truncated",
-            Self::Unsure => "unsure",
-        }
-    }
-
-    /// The outcome with a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::Same, Self::SameValueOtherForm, Self::Changed, Self::NoAnswer, Self::Truncated, Self::Unsure];
-        all.into_iter().find(|outcome| outcome.name() == name)
-    }
-
     /// Compares an answer with a reference; without an answer, `cut` says whether the regeneration was cut off.
     pub fn of(answer: Option<&str>, reference: &str, cut: bool, kind: AnswerKind, mode: Mode) -> Self {
         match answer {

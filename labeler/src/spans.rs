@@ -13,19 +13,21 @@ use std::ops::Range;
 
 use epikv_model::tokenizer::TokenText;
 
-/// What a window is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum By {
-    /// A fixed number of tokens, at every stride.
-    #[default]
-    Window,
-    /// A sentence.
-    Sentence,
-    /// A paragraph.
-    Step,
-    /// A line.
-    Line,
+epikv_words::words! {
+    /// What a window is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+    #[serde(into = "&'static str")]
+    pub enum By {
+        /// A fixed number of tokens, at every stride.
+        #[default]
+        Window = "window",
+        /// A sentence.
+        Sentence = "sentence",
+        /// A paragraph.
+        Step = "step",
+        /// A line.
+        Line = "line",
+    }
 }
 
 /// The spans of tokens `from..boundary`, of which `text` holds token `from` first.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use epikv_words::Hint;
+
 use crate::Trace;
 
 /// Why a trace cannot be used.
@@ -44,9 +46,8 @@ pub enum TraceError {
     },
 }
 
-impl TraceError {
-    /// What the reader can try.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for TraceError {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Broken { .. } => return None,
             Self::OtherVocabulary { .. } => "--model must be the one that the traces were made or imported with",

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use epikv_words::Hint;
+
 use crate::spec::Version;
 
 /// Result of this crate.
@@ -251,9 +253,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// What the user can do about it, where there is something.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Io { source, .. } => return io_hint(source.kind()),
             Self::OtherKind { expected, .. } => format!("check the path: it must be that of {expected}"),

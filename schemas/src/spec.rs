@@ -105,42 +105,30 @@ impl ColumnSpec {
     }
 }
 
-/// Type of the values of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// True or false.
-    Bool,
-    /// 16-bit integer.
-    I16,
-    /// 32-bit integer.
-    I32,
-    /// 64-bit integer.
-    I64,
-    /// 32-bit float.
-    F32,
-    /// 64-bit float.
-    F64,
-    /// UTF-8 text.
-    Utf8,
-    /// List of 32-bit integers, none of them null.
-    ListI32,
+epikv_words::words! {
+    /// Type of the values of a column.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// True or false.
+        Bool = "bool",
+        /// 16-bit integer.
+        I16 = "i16",
+        /// 32-bit integer.
+        I32 = "i32",
+        /// 64-bit integer.
+        I64 = "i64",
+        /// 32-bit float.
+        F32 = "f32",
+        /// 64-bit float.
+        F64 = "f64",
+        /// UTF-8 text.
+        Utf8 = "utf8",
+        /// List of 32-bit integers, none of them null.
+        ListI32 = "list<i32>",
+    }
 }
 
 impl Kind {
-    /// Name in documentation and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bool => "bool",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::Utf8 => "utf8",
-            Self::ListI32 => "list<i32>",
-        }
-    }
-
     /// The Arrow type. Text is plain `Utf8`: the dictionary is Parquet's, so that no reader sees an Arrow dictionary.
     pub fn arrow(self) -> DataType {
         match self {

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use epikv_analyzer::WindowFrom;
 use epikv_model::decoder::AttentionKernel;
+use epikv_stats::FisherMethod;
 
-use super::{ModelArgs, count};
+use super::{ModelArgs, count, word};
 
 /// `epikv correlate`.
 #[derive(Debug, Clone, Args)]
@@ -39,8 +41,8 @@ pub(crate) struct CorrelateArgs {
     pub(crate) signals: String,
     /// How attention is computed. `explicit` observes the weights, layer by layer and tile by tile, and records the signals
     /// made of them; on a CPU both give the same bits elsewhere.
-    #[arg(long, value_enum, default_value_t = Kernel::Fused)]
-    pub(crate) kernel: Kernel,
+    #[arg(long, value_parser = word::<AttentionKernel>(), default_value_t)]
+    pub(crate) kernel: AttentionKernel,
     /// Smoothers, separated by commas, or all: raw, mean, ema, z, max.
     #[arg(long, default_value = "all", value_name = "A,B")]
     pub(crate) smooth: String,
@@ -48,8 +50,8 @@ pub(crate) struct CorrelateArgs {
     #[arg(long, default_value_t = epikv_signals::DEFAULT_WINDOW, value_name = "N", value_parser = window)]
     pub(crate) smooth_window: usize,
     /// Where smoothers start: empty at the first decoded token, or at the prompt's first as in the published study.
-    #[arg(long, value_enum, default_value_t = WindowStart::Decode)]
-    pub(crate) window_from: WindowStart,
+    #[arg(long, value_parser = word::<WindowFrom>(), default_value_t)]
+    pub(crate) window_from: WindowFrom,
     /// Budget under which scores are replayed as policies: `512`, `prompt+32` or `prompt+25%` of the generated tokens.
     #[arg(long, default_value = "prompt+25%", value_name = "K", value_parser = budget_text)]
     pub(crate) budget: String,
@@ -80,8 +82,8 @@ pub(crate) struct CorrelateArgs {
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(..=65_536))]
     pub(crate) max_lag: u32,
     /// Form of the interval on the number of traces.
-    #[arg(long, value_enum, default_value_t = CiName::Fisher)]
-    pub(crate) ci: CiName,
+    #[arg(long, value_parser = word::<FisherMethod>(), default_value_t)]
+    pub(crate) ci: FisherMethod,
     /// Leave out the rows of random weights of the same shape, which need as much memory as the model.
     #[arg(long)]
     pub(crate) no_random_weights: bool,
@@ -95,49 +97,4 @@ fn window(text: &str) -> Result<usize, String> {
 /// A budget as it is typed, which the files keep.
 fn budget_text(text: &str) -> Result<String, epikv_eviction::Error> {
     super::budget(text).map(|_| text.to_owned())
-}
-
-/// `--kernel`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Kernel {
-    /// No attention weight is ever looked at.
-    Fused,
-    /// Attention weights are reduced while they exist.
-    Explicit,
-}
-
-impl From<Kernel> for AttentionKernel {
-    fn from(kernel: Kernel) -> Self {
-        match kernel {
-            Kernel::Fused => Self::Fused,
-            Kernel::Explicit => Self::Explicit,
-        }
-    }
-}
-
-impl Kernel {
-    /// As typed.
-    pub(crate) fn name(self) -> &'static str {
-        AttentionKernel::from(self).name()
-    }
-}
-
-/// `--window-from`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WindowStart {
-    /// The first decoded token.
-    Decode,
-    /// The prompt's first token.
-    Prompt,
-}
-
-/// `--ci`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CiName {
-    /// Standard error `1/sqrt(n-3)` of Fisher's z.
-    Fisher,
-    /// `sqrt(1.06/(n-3))`.
-    Fieller,
-    /// `sqrt((1+rho^2/2)/(n-3))`.
-    BonettWright,
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 use epikv_eviction::{Budget, Match};
 
-use super::{ModelArgs, PromptArgs, SamplingArgs, budget, count};
+use super::{ModelArgs, PromptArgs, SamplingArgs, budget, count, word};
 use crate::batch::Batch;
 
 /// `I/N`, from 1 as typed; the index is from 0.
@@ -30,27 +30,6 @@ fn margin(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(margin) if margin > 0.0 && margin < 1.0 => Ok(margin),
         _ => Err("expected a share between 0 and 1, as in 0.05".to_owned()),
-    }
-}
-
-/// `--match`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MatchName {
-    /// Tokens held after an eviction.
-    Steady,
-    /// Mean of the tokens held between two evictions.
-    Mean,
-    /// Most tokens held after a step.
-    Peak,
-}
-
-impl From<MatchName> for Match {
-    fn from(name: MatchName) -> Self {
-        match name {
-            MatchName::Steady => Self::Steady,
-            MatchName::Mean => Self::Mean,
-            MatchName::Peak => Self::Peak,
-        }
     }
 }
 
@@ -118,8 +97,8 @@ pub(crate) struct EvictArgs {
     #[arg(long, value_name = "M", value_parser = margin)]
     pub(crate) margin: Option<f64>,
     /// Which resident size the budget is: after an eviction, the mean between two, or the most.
-    #[arg(long = "match", value_enum, default_value_t = MatchName::Steady)]
-    pub(crate) matched: MatchName,
+    #[arg(long = "match", value_parser = word::<Match>(), default_value_t)]
+    pub(crate) matched: Match,
     /// Runs of each policy that draws, each with draws of its own; the report splits their spread.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) eviction_seeds: u32,

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use epikv_labeler::Rates;
 use epikv_labeler::filler::Filler;
+use epikv_labeler::intervention::DEFAULT_LAG;
+use epikv_labeler::{AnswerKind, By, Intervention, Protocol, Rates, Stop};
+use epikv_model::decoder::AttentionKernel;
 
-use super::{Kernel, ModelArgs, count};
+use super::{ModelArgs, count, word};
 use crate::batch::Batch;
 
 /// `epikv label`.
@@ -39,19 +41,19 @@ pub(crate) struct LabelArgs {
     pub(crate) labels: Option<PathBuf>,
     /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
     /// both give the same bits.
-    #[arg(long, value_enum, default_value_t = Kernel::Fused)]
-    pub(crate) kernel: Kernel,
+    #[arg(long, value_parser = word::<AttentionKernel>(), default_value_t)]
+    pub(crate) kernel: AttentionKernel,
     /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
     #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with_all = ["summary", "import", "export", "compare_sentences"])]
     pub(crate) batch: Batch,
     /// The way to the labels.
-    #[arg(long, value_enum, default_value_t = ProtocolName::Fast)]
-    pub(crate) protocol: ProtocolName,
+    #[arg(long, value_parser = word::<Protocol>(), default_value_t)]
+    pub(crate) protocol: Protocol,
     /// What is done to a window.
-    #[arg(long, value_enum, default_value_t = InterventionName::Occlude)]
-    pub(crate) intervention: InterventionName,
+    #[arg(long, value_parser = word::<Intervention>(), default_value_t)]
+    pub(crate) intervention: Intervention,
     /// With --intervention evict: tokens of the trace after the window's end that still see it.
-    #[arg(long, value_name = "W", default_value_t = 64, value_parser = count::tokens_or_none)]
+    #[arg(long, value_name = "W", default_value_t = DEFAULT_LAG, value_parser = count::tokens_or_none)]
     pub(crate) lag: usize,
     /// Occlusion labels of the same traces, to say how often this run agrees with them.
     #[arg(long, value_name = "DIR", conflicts_with = "summary")]
@@ -64,8 +66,8 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "summary", "dry_run"])]
     pub(crate) arms: Vec<Filler>,
     /// What a window is: --window tokens at every --stride, or the sentences, steps (paragraphs) or lines of the reasoning.
-    #[arg(long, value_enum, default_value_t = ByName::Window)]
-    pub(crate) by: ByName,
+    #[arg(long, value_parser = word::<By>(), default_value_t)]
+    pub(crate) by: By,
     /// Halve each flipping window down to the smallest part, of 4 tokens or more, that flips alone.
     #[arg(long)]
     pub(crate) refine: bool,
@@ -82,14 +84,14 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: Option<usize>,
     /// Where a regeneration ends.
-    #[arg(long, value_enum, default_value_t = StopName::Eos)]
-    pub(crate) stop: StopName,
+    #[arg(long, value_parser = word::<Stop>(), default_value_t)]
+    pub(crate) stop: Stop,
     /// `paper`: against gold, truncated flips, filler eos, windows from the prompt's end.
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
     /// What counts as the answer: `math` finds and grades it, `text` compares the whole regenerated text.
-    #[arg(long, value_enum, default_value_t = AnswerName::Math)]
-    pub(crate) answer: AnswerName,
+    #[arg(long, value_parser = word::<AnswerKind>(), default_value_t)]
+    pub(crate) answer: AnswerKind,
     /// Windows that are regenerated twice more, with nothing hidden and with the same hidden; their rates are reported.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::items_or_none)]
     pub(crate) noise_floor: usize,
@@ -104,64 +106,9 @@ pub(crate) struct LabelArgs {
     pub(crate) include_unusable: bool,
 }
 
-/// `--protocol`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProtocolName {
-    /// What lies before a window is computed once a trace and shared; the same labels to the bit.
-    Fast,
-    /// One fresh pass and one regeneration a window.
-    Naive,
-}
-
-/// `--stop`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StopName {
-    /// At the model's own end, as in the published labels.
-    Eos,
-    /// At the end of the first complete box, if that comes before.
-    AtBox,
-}
-
-/// `--intervention`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InterventionName {
-    /// Overwrite it by filler.
-    Occlude,
-    /// Hide it from the answer only, as if evicted just before.
-    MaskedAnswer,
-    /// Hide it from everything after it.
-    MaskedAll,
-    /// End the trace at its start: measures positions, for comparison.
-    Truncate,
-    /// Drop it from the cache --lag tokens after its end and let the model go on.
-    Evict,
-}
-
-/// `--by`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ByName {
-    /// A fixed number of tokens.
-    Window,
-    /// A sentence.
-    Sentence,
-    /// A paragraph.
-    Step,
-    /// A line.
-    Line,
-}
-
 /// `--preset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Preset {
     /// The protocol of the published labels.
     Paper,
-}
-
-/// `--answer`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AnswerName {
-    /// By the grader.
-    Math,
-    /// To the letter.
-    Text,
 }

@@ -92,7 +92,7 @@ pub(super) fn write(
     let mut signals = Provenance::new();
     signals.set("tool", setup::tool());
     signals.set("model", model.provenance()?);
-    signals.set("run", json!({ "limit": args.model.limit, "window_from": from(settings) }));
+    signals.set("run", json!({ "limit": args.model.limit, "window_from": settings.window_from.name() }));
     signals.set("inputs", json!([input(&args.traces)?]));
     let mut provenance = signals.clone();
     provenance.set("run", run(args, recorded, settings));
@@ -198,16 +198,8 @@ pub(super) fn smoothing(settings: &Settings) -> Value {
         "eps": 1e-6,
         "decay": Smoother::decay(settings.window),
         "init": "first",
-        "from": from(settings),
+        "from": settings.window_from.name(),
     })
-}
-
-/// Where windows start.
-fn from(settings: &Settings) -> &'static str {
-    match settings.window_from {
-        WindowFrom::Decode => "decode",
-        WindowFrom::Prompt => "prompt",
-    }
 }
 
 /// The page of a run.

@@ -2,21 +2,23 @@
 
 use anyhow::{Result, bail};
 use epikv_analyzer::compare::Side;
-use epikv_analyzer::{EMBEDDING, Settings, WindowFrom};
+use epikv_analyzer::{EMBEDDING, Settings};
 use epikv_eviction::Budget;
 use epikv_model::Model;
+use epikv_model::decoder::AttentionKernel;
 use epikv_signals::{SIGNALS, SignalRow, Smoother, find};
-use epikv_stats::{Confidence, FisherMethod};
+use epikv_stats::Confidence;
 
 use super::between;
-use crate::cli::{CiName, CorrelateArgs, Kernel, WindowStart};
+use crate::cli::CorrelateArgs;
+use epikv_words::Hint;
 
 /// What is asked of a run.
 pub(super) struct Plan {
     /// Signals by name; `None` for all that the model is deep enough for.
     pub(super) signals: Option<Vec<&'static SignalRow>>,
     /// Whether signals of attention weights may be recorded.
-    pub(super) kernel: Kernel,
+    pub(super) kernel: AttentionKernel,
     /// How they are compared with labels.
     pub(super) settings: Settings,
     /// Columns that are compared with each other; none for the usual ones.
@@ -41,16 +43,9 @@ impl Plan {
         let settings = Settings {
             smoothers,
             window,
-            window_from: match args.window_from {
-                WindowStart::Decode => WindowFrom::Decode,
-                WindowStart::Prompt => WindowFrom::Prompt,
-            },
+            window_from: args.window_from,
             confidence: Confidence::P95,
-            fisher: match args.ci {
-                CiName::Fisher => FisherMethod::Plain,
-                CiName::Fieller => FisherMethod::Fieller,
-                CiName::BonettWright => FisherMethod::BonettWright,
-            },
+            fisher: args.ci,
             replicates: args.bootstrap as usize,
             surrogates: args.surrogates as usize,
             seed: args.model.seed,
@@ -64,7 +59,7 @@ impl Plan {
     /// The signals of a model: those asked for, or all that can be built for it and that the kernel shows.
     pub(super) fn rows(&self, n_layers: usize) -> Vec<&'static SignalRow> {
         let fits = |row: &&SignalRow| match row.needs_attention(n_layers) {
-            Ok(needs_attention) => self.kernel == Kernel::Explicit || !needs_attention,
+            Ok(needs_attention) => self.kernel == AttentionKernel::Explicit || !needs_attention,
             Err(_) => false,
         };
         let mut rows = self.signals.clone().unwrap_or_else(|| SIGNALS.iter().filter(fits).collect());
@@ -78,7 +73,7 @@ impl Plan {
     /// Refuses a signal of attention weights that was asked for by name and that the kernel hides.
     pub(super) fn check_kernel(&self, n_layers: usize) -> Result<()> {
         for row in self.signals.iter().flatten() {
-            if self.kernel == Kernel::Fused && row.needs_attention(n_layers)? {
+            if self.kernel == AttentionKernel::Fused && row.needs_attention(n_layers)? {
                 return Err(HiddenByKernel { signal: row.spec.name }.into());
             }
         }
@@ -136,10 +131,13 @@ pub(crate) struct HiddenByKernel {
     signal: &'static str,
 }
 
-impl HiddenByKernel {
-    /// What the reader can try.
-    pub(crate) const HINT: &'static str =
-        "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist";
+impl Hint for HiddenByKernel {
+    fn hint(&self) -> Option<String> {
+        Some(
+            "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist"
+                .to_owned(),
+        )
+    }
 }
 
 /// Items in their order, a repeated one once.

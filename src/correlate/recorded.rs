@@ -92,6 +92,6 @@ fn random_decoder(args: &CorrelateArgs, model: &Model, notes: &mut Vec<String>) 
         }
     };
     let (config, weights, origin) = open(&ModelRef::Random(spec))?;
-    let decoder = Decoder::load(config, &*weights, &Device::Cpu, args.model.weights.into())?;
+    let decoder = Decoder::load(config, &*weights, &Device::Cpu, args.model.weights)?;
     Ok(Some((origin.id().to_owned(), decoder)))
 }

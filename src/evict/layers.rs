@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use epikv_eviction::{NamedPolicy, Score};
 use epikv_model::Model;
 use epikv_schemas::{Provenance, Selection, read_table};
+use epikv_words::Hint;
 
 use crate::label;
 
@@ -37,10 +38,14 @@ pub(crate) struct Overlap {
     names: String,
 }
 
-impl Overlap {
-    /// What the reader can try.
-    pub(crate) const HINT: &'static str = "layers look better on the problems that they were chosen on; label and correlate \
-                                           one part of the problems with --pick, and evict on the other";
+impl Hint for Overlap {
+    fn hint(&self) -> Option<String> {
+        Some(
+            "layers look better on the problems that they were chosen on; label and correlate \
+                                           one part of the problems with --pick, and evict on the other"
+                .to_owned(),
+        )
+    }
 }
 
 impl ChosenLayers {

@@ -15,8 +15,6 @@ use self::table::Table;
 use crate::cli::GradeArgs;
 use crate::output::Done;
 
-pub(crate) use self::pairs::BadPair;
-
 /// Compares what was given.
 pub(crate) fn run(args: &GradeArgs) -> Result<Done> {
     match (&args.file, &args.pred, &args.gold) {

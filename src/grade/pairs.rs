@@ -38,22 +38,14 @@ pub(super) struct Pair {
     pub(super) line: usize,
 }
 
-/// A line is no pair.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct BadPair(epikv_schemas::Error);
-
-impl BadPair {
-    pub(crate) fn hint() -> String {
-        format!("each line should be an object such as {EXAMPLE}; only pred and gold are needed")
-    }
-}
-
 /// Reads all pairs; blank lines are passed over.
 pub(super) fn read_pairs(path: &Path) -> Result<Vec<Pair>> {
     let pair = |read| match read {
         Ok((line, pair)) => Ok(Pair { line, ..pair }),
-        Err(error @ epikv_schemas::Error::BadLine { .. }) => Err(BadPair(error).into()),
+        Err(error @ epikv_schemas::Error::BadLine { .. }) => {
+            let hint = format!("each line should be an object such as {EXAMPLE}; only pred and gold are needed");
+            Err(Refused::advised(error, hint).into())
+        }
         Err(error) => Err(error.into()),
     };
     let pairs = fs::json_lines(path, "a pair of answers")?.map(pair).collect::<Result<Vec<Pair>>>()?;

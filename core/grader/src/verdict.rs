@@ -2,77 +2,48 @@
 
 use std::fmt;
 
-/// How much is read into an answer. The README of the crate lists the difference rule by rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// For "did the answer change": nothing is forgiven that may matter.
-    Strict,
-    /// For "is the answer right" as benchmarks ask it: units, percent signs, letter case and the like are forgiven.
-    Lenient,
-}
-
-impl Mode {
-    /// Name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Lenient => "lenient",
-        }
+epikv_words::words! {
+    /// How much is read into an answer. The README of the crate lists the difference rule by rule.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Mode {
+        /// For "did the answer change": nothing is forgiven that may matter.
+        Strict = "strict",
+        /// For "is the answer right" as benchmarks ask it: units, percent signs, letter case and the like are forgiven.
+        Lenient = "lenient",
     }
 }
 
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+epikv_words::words! {
+    /// Why a comparison could not be decided.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Reason {
+        /// An answer is longer than the parser reads, and the texts differ.
+        TooLong = "too_long",
+        /// An answer is nested deeper than the parser goes.
+        TooDeep = "too_deep",
+        /// An answer is written in notation that the parser does not know.
+        Notation = "notation",
+        /// A value is too large to be computed, such as `9^{9^{9^9}}`.
+        TooLarge = "too_large",
+        /// The work limit was reached.
+        WorkLimit = "work_limit",
+        /// The values agree as far as they were computed, and that is not far enough to call them equal.
+        Precision = "precision",
+        /// No point was found where both expressions have a value.
+        Undefined = "undefined",
+        /// The same items in another order, and nothing says whether the order matters.
+        ListOrder = "list_order",
+        /// One side carries a unit and the other does not.
+        UnitMissing = "unit_missing",
+        /// The same items or bounds, with brackets or set notation on one side only: a point, an interval or a list.
+        Brackets = "brackets",
+        /// The same number in another base, and the base may be what was asked for.
+        Base = "base",
     }
-}
-
-/// Why a comparison could not be decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// An answer is longer than the parser reads, and the texts differ.
-    TooLong,
-    /// An answer is nested deeper than the parser goes.
-    TooDeep,
-    /// An answer is written in notation that the parser does not know.
-    Notation,
-    /// A value is too large to be computed, such as `9^{9^{9^9}}`.
-    TooLarge,
-    /// The work limit was reached.
-    WorkLimit,
-    /// The values agree as far as they were computed, and that is not far enough to call them equal.
-    Precision,
-    /// No point was found where both expressions have a value.
-    Undefined,
-    /// The same items in another order, and nothing says whether the order matters.
-    ListOrder,
-    /// One side carries a unit and the other does not.
-    UnitMissing,
-    /// The same items or bounds, with brackets or set notation on one side only: a point, an interval or a list.
-    Brackets,
-    /// The same number in another base, and the base may be what was asked for.
-    Base,
 }
 
 impl Reason {
-    /// Name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TooLong => "too_long",
-            Self::TooDeep => "too_deep",
-            Self::Notation => "notation",
-            Self::TooLarge => "too_large",
-            Self::WorkLimit => "work_limit",
-            Self::Precision => "precision",
-            Self::Undefined => "undefined",
-            Self::ListOrder => "list_order",
-            Self::UnitMissing => "unit_missing",
-            Self::Brackets => "brackets",
-            Self::Base => "base",
-        }
-    }
-
     /// The reason in words.
     pub(crate) fn explained(self) -> &'static str {
         match self {
@@ -88,12 +59,6 @@ impl Reason {
             Self::Brackets => "one side has brackets or set notation and the other has not",
             Self::Base => "the same number is written in different bases",
         }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -2,38 +2,23 @@
 
 use serde::Serialize;
 
-/// Families of decoder that share one forward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Architecture {
-    /// Llama 2/3 and models of the same shape (`DeepSeek-R1-Distill-Llama`, `SmolLM2`).
-    Llama,
-    /// Qwen2 and Qwen2.5: biases on q, k and v.
-    Qwen2,
-    /// Qwen3: RMS norms on q and k before the rotation, explicit head size.
-    Qwen3,
+epikv_words::words! {
+    /// Families of decoder that share one forward pass.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(into = "&'static str")]
+    pub enum Architecture {
+        /// Llama 2/3 and models of the same shape (`DeepSeek-R1-Distill-Llama`, `SmolLM2`).
+        Llama = "llama",
+        /// Qwen2 and Qwen2.5: biases on q, k and v.
+        Qwen2 = "qwen2",
+        /// Qwen3: RMS norms on q and k before the rotation, explicit head size.
+        Qwen3 = "qwen3",
+    }
 }
 
 impl Architecture {
-    /// All of them.
-    const ALL: [Self; 3] = [Self::Llama, Self::Qwen2, Self::Qwen3];
-
     /// The names, as errors list them.
     pub const NAMES: &str = "llama, qwen2 or qwen3";
-
-    /// Name in configurations, GGUF metadata and specs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Llama => "llama",
-            Self::Qwen2 => "qwen2",
-            Self::Qwen3 => "qwen3",
-        }
-    }
-
-    /// The family of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
-    }
 }
 
 /// How RoPE frequencies are changed for long contexts.

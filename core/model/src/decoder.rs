@@ -30,24 +30,18 @@ struct Block {
     down: Linear,
 }
 
-/// How attention is computed. On the CPU both give the same bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AttentionKernel {
-    /// No attention weight is looked at unless a plan asks for it.
-    #[default]
-    Fused,
-    /// Every weight is looked at, at every layer, as whoever scores by attention must: the sums over queries are made whether
-    /// a plan asks for them or not. On other devices the weights are materialised anyway.
-    Explicit,
-}
-
-impl AttentionKernel {
-    /// Name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fused => "fused",
-            Self::Explicit => "explicit",
-        }
+epikv_words::words! {
+    /// How attention is computed. On the CPU both give the same bits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum AttentionKernel {
+        /// No attention weight is ever looked at.
+        #[default]
+        Fused = "fused",
+        /// Attention weights are reduced while they exist.
+        ///
+        /// The sums over queries are made at every layer, whether a plan asks for them or not: what scoring by attention
+        /// costs. On other devices the weights are materialised anyway.
+        Explicit = "explicit",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use epikv_words::Hint;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -143,9 +145,8 @@ pub enum Error {
 /// Where an error of configuration says that a folder has no weights.
 pub(crate) const WEIGHTS: &str = "weights";
 
-impl Error {
-    /// What the reader can try, where there is something.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::Io { path, .. } if !path.exists() => Some(format!(
                 "{} does not exist; --model takes `random:SEED`, a folder with config.json, or a .gguf file",
@@ -187,7 +188,9 @@ impl Error {
             _ => None,
         }
     }
+}
 
+impl Error {
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| match source.kind() {
             std::io::ErrorKind::IsADirectory => Self::NotAFile { path: path.to_owned() },

@@ -6,23 +6,17 @@ use epikv_kernels::gemm::{PackedWeights, matmul};
 use crate::error::{Error, Result};
 use crate::ops::{from_rows, with_f32};
 
-/// How weights are held on the CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WeightFormat {
-    /// Four bytes a weight.
-    #[default]
-    F32,
-    /// Eight bits a weight and a scale for 32 of them; a product equals the f32 product with the rounded weights.
-    Q8_0,
-}
-
-impl WeightFormat {
-    /// Name as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Q8_0 => "q8_0",
-        }
+epikv_words::words! {
+    /// How weights are held on the CPU.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum WeightFormat {
+        /// Four bytes a weight.
+        #[default]
+        F32 = "f32",
+        /// Eight bits a weight and a scale for 32 of them.
+        ///
+        /// A product equals the f32 product with the rounded weights.
+        Q8_0 = "q8_0",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use epikv_model::taps::{LogitTap, TapPoint};
+use epikv_words::Hint;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -118,9 +119,8 @@ impl From<epikv_model::Error> for Error {
     }
 }
 
-impl Error {
-    /// What the reader can try.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownSignal { .. } => {
                 Some("`epikv signals` lists them all; h2o_attn@age=W takes any number of tokens".to_owned())

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use epikv_words::Hint;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -102,9 +104,8 @@ pub enum Error {
     Schemas(#[from] epikv_schemas::Error),
 }
 
-impl Error {
-    /// What the reader can try, where there is something.
-    pub fn hint(&self) -> Option<String> {
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
         match self {
             Self::NoChatTemplate { .. } => {
                 Some("--prompt-style plain uses the problem text as it is; base models have no template".to_owned())

@@ -18,23 +18,15 @@ pub const THINK_START: &str = "<think>";
 /// The tag that closes a reasoning span.
 pub const THINK_END: &str = "</think>";
 
-/// How a problem becomes a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PromptStyle {
-    /// Through the model's chat template, with the instruction.
-    #[default]
-    Chat,
-    /// The problem text as it is.
-    Plain,
-}
-
-impl PromptStyle {
-    /// Name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Plain => "plain",
-        }
+epikv_words::words! {
+    /// How a problem becomes a prompt.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum PromptStyle {
+        /// By the chat template.
+        #[default]
+        Chat = "chat",
+        /// The problem text alone.
+        Plain = "plain",
     }
 }
 
@@ -127,6 +119,8 @@ pub fn messages(problem: &str, options: &PromptOptions) -> Vec<Message> {
 
 #[cfg(test)]
 mod tests {
+    use epikv_words::Hint;
+
     use super::*;
 
     fn parts() -> (Tokenizer, ChatTemplate) {

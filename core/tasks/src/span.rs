@@ -23,25 +23,16 @@ const BOX: &str = r"\boxed{";
 /// Length of the answer where nothing marks one.
 const LAST: usize = 64;
 
-/// The rule that found the answer's beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BoundaryKind {
-    /// After the last closing think tag.
-    ThinkEnd,
-    /// At the last box.
-    Boxed,
-    /// The last 64 tokens.
-    Last64,
-}
-
-impl BoundaryKind {
-    /// Name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ThinkEnd => "think_end",
-            Self::Boxed => "boxed",
-            Self::Last64 => "last64",
-        }
+epikv_words::words! {
+    /// The rule that found the answer's beginning.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum BoundaryKind {
+        /// After the last closing think tag.
+        ThinkEnd = "think_end",
+        /// At the last box.
+        Boxed = "boxed",
+        /// The last 64 tokens.
+        Last64 = "last64",
     }
 }
 

@@ -20,17 +20,19 @@ pub const NO_ANSWER: &str = "no_answer";
 /// Verdict of a trace whose problem has no known answer.
 pub const NO_GOLD: &str = "no_gold";
 
-/// Why a generation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FinishReason {
-    /// The model wrote an end-of-sequence token.
-    Eos,
-    /// The limit of new tokens was reached.
-    Length,
-    /// The model's context was full.
-    Context,
-    /// The trace was not generated here.
-    Imported,
+epikv_words::words! {
+    /// Why a generation ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum FinishReason {
+        /// The model wrote an end-of-sequence token.
+        Eos = "eos",
+        /// The limit of new tokens was reached.
+        Length = "length",
+        /// The model's context was full.
+        Context = "context",
+        /// The trace was not generated here.
+        Imported = "imported",
+    }
 }
 
 impl FinishReason {
@@ -41,16 +43,6 @@ impl FinishReason {
             Finish::Length => Some(Self::Length),
             Finish::Context => Some(Self::Context),
             Finish::NotANumber => None,
-        }
-    }
-
-    /// Name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Eos => "eos",
-            Self::Length => "length",
-            Self::Context => "context",
-            Self::Imported => "imported",
         }
     }
 

@@ -3,66 +3,36 @@
 use epikv_schemas::Trace;
 use epikv_tasks::trace::FinishReason;
 
-/// What became of a generation. `correct` follows from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
-    /// The answer is that of the problem set.
-    Correct,
-    /// It is another one.
-    Wrong,
-    /// The text ended by itself without an answer.
-    NoBox,
-    /// The limit of new tokens, or of the context, came before an answer.
-    Truncated,
-    /// So it did, and the text went round in a circle.
-    Loop,
-    /// There is no answer, and the end of the text is no text.
-    Garbage,
-    /// Nothing was generated but the end.
-    Empty,
-    /// The grader could not say whether the answer is right.
-    Unsure,
-    /// The problem set has no answer to compare with.
-    NoGold,
-    /// The budget cannot hold what some policy protects; nothing was generated.
-    Infeasible,
-    /// Nothing could be generated.
-    Error,
+epikv_words::words! {
+    /// What became of a generation. `correct` follows from it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Outcome {
+        /// The answer is that of the problem set.
+        Correct = "correct",
+        /// It is another one.
+        Wrong = "wrong",
+        /// The text ended by itself without an answer.
+        NoBox = "no_box",
+        /// Nothing was generated but the end.
+        Empty = "empty",
+        /// So it did, and the text went round in a circle.
+        Loop = "loop",
+        /// There is no answer, and the end of the text is no text.
+        Garbage = "garbage",
+        /// The limit of new tokens, or of the context, came before an answer.
+        Truncated = "truncated",
+        /// The grader could not say whether the answer is right.
+        Unsure = "unsure",
+        /// The problem set has no answer to compare with.
+        NoGold = "no_gold",
+        /// The budget cannot hold what some policy protects; nothing was generated.
+        Infeasible = "infeasible",
+        /// Nothing could be generated.
+        Error = "error",
+    }
 }
 
 impl Outcome {
-    /// Every outcome, in the order of tables.
-    pub const ALL: [Self; 11] = [
-        Self::Correct,
-        Self::Wrong,
-        Self::NoBox,
-        Self::Empty,
-        Self::Loop,
-        Self::Garbage,
-        Self::Truncated,
-        Self::Unsure,
-        Self::NoGold,
-        Self::Infeasible,
-        Self::Error,
-    ];
-
-    /// Name in files and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Correct => "correct",
-            Self::Wrong => "wrong",
-            Self::NoBox => "no_box",
-            Self::Truncated => "truncated",
-            Self::Loop => "loop",
-            Self::Garbage => "garbage",
-            Self::Empty => "empty",
-            Self::Unsure => "unsure",
-            Self::NoGold => "no_gold",
-            Self::Infeasible => "infeasible",
-            Self::Error => "error",
-        }
-    }
-
     /// Whether the answer is right; a missing answer is not. Undefined (`None`) where that cannot be said.
     pub fn correct(self) -> Option<bool> {
         match self {

@@ -30,19 +30,23 @@ pub enum Budget {
     PromptPercent(usize),
 }
 
-/// Which resident size of a layer the budget is.
-///
-/// A policy that evicts at once holds `K` after every step. One that waits, for `B` tokens over or for the `B`-th step,
-/// holds up to `K + B - 1`, so at the same `K` it has more to look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Match {
-    /// Tokens held after an eviction.
-    #[default]
-    Steady,
-    /// Mean of the tokens held after each step between two evictions, rounded down.
-    Mean,
-    /// Most tokens held after a step.
-    Peak,
+epikv_words::words! {
+    /// Which resident size of a layer the budget is.
+    ///
+    /// A policy that evicts at once holds `K` after every step. One that waits, for `B` tokens over or for the `B`-th step,
+    /// holds up to `K + B - 1`, so at the same `K` it has more to look at.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Match {
+        /// Tokens held after an eviction.
+        #[default]
+        Steady = "steady",
+        /// Mean of the tokens held between two evictions.
+        ///
+        /// Rounded down.
+        Mean = "mean",
+        /// Most tokens held after a step.
+        Peak = "peak",
+    }
 }
 
 impl Match {
@@ -57,16 +61,6 @@ impl Match {
             Self::Peak => slack,
         };
         tokens.checked_sub(less).filter(|&n| n > 0)
-    }
-}
-
-impl fmt::Display for Match {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Steady => "steady",
-            Self::Mean => "mean",
-            Self::Peak => "peak",
-        })
     }
 }
 

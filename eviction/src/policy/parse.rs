@@ -259,6 +259,8 @@ impl FromStr for CacheNumbers {
 
 #[cfg(test)]
 mod tests {
+    use epikv_words::Hint;
+
     use super::*;
 
     fn parse(text: &str) -> Result<NamedPolicy> {

@@ -236,6 +236,8 @@ pub fn find(name: &str) -> Result<&'static PolicyRow> {
 
 #[cfg(test)]
 mod tests {
+    use epikv_words::Hint;
+
     use super::*;
 
     #[test]

@@ -4,6 +4,7 @@
 use std::{fs, path::Path, process::Command};
 
 use epikv_schemas::{Error, LabelWindow, Manifest, Provenance, fs as files, read_table, write_table};
+use epikv_words::Hint;
 use serde_json::Map;
 
 use crate::tools::{window, write_tokens};

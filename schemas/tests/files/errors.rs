@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
 use epikv_schemas::{
     Error, LabelToken, LabelWindow, Provenance, Trace, fs as files, read_in_parts, read_table, write_table,
 };
+use epikv_words::Hint;
 
 use crate::tools::{rewrite, token, window, with_column, write_tokens};
 

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use epikv_schemas::{Entry, Error, Manifest, PartInfo, Provenance, write_table};
+use epikv_words::Hint;
 use serde_json::{Map, json};
 
 use crate::tools::token;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array};
 use epikv_schemas::{Error, LabelToken, Version, read_table};
+use epikv_words::Hint;
 
 use crate::tools::{rewrite, token, with_column, write_tokens};
 

@@ -12,32 +12,21 @@ pub use boxes::last_box;
 pub(crate) use boxes::{joined, scan};
 pub use stream::BoxStream;
 
-/// The rule by which an answer was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ExtractionRule {
-    /// The last complete box; in lenient mode together with the boxes that stand right beside it.
-    Boxed,
-    /// What follows `####`, the mark of GSM8K.
-    HashMarks,
-    /// What follows "the answer is", "Final Answer:" and the like.
-    FinalAnswerPhrase,
-    /// The last formula between dollar signs, `\(..\)` or `\[..\]`.
-    LastFormula,
-    /// The last number of the text.
-    LastNumber,
-}
-
-impl ExtractionRule {
-    /// Name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Boxed => "boxed",
-            Self::HashMarks => "hash_marks",
-            Self::FinalAnswerPhrase => "final_answer_phrase",
-            Self::LastFormula => "last_formula",
-            Self::LastNumber => "last_number",
-        }
+epikv_words::words! {
+    /// The rule by which an answer was found.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum ExtractionRule {
+        /// The last complete box; in lenient mode together with the boxes that stand right beside it.
+        Boxed = "boxed",
+        /// What follows `####`, the mark of GSM8K.
+        HashMarks = "hash_marks",
+        /// What follows "the answer is", "Final Answer:" and the like.
+        FinalAnswerPhrase = "final_answer_phrase",
+        /// The last formula between dollar signs, `\(..\)` or `\[..\]`.
+        LastFormula = "last_formula",
+        /// The last number of the text.
+        LastNumber = "last_number",
     }
 }
 

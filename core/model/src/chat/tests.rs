@@ -1,5 +1,7 @@
 //! Rendering rules, one a test; whole templates are in the tokenizer's parity tests.
 
+use epikv_words::Hint;
+
 use super::*;
 use crate::tokenizer::Tokenizer;
 

@@ -82,6 +82,8 @@ fn open_files(files: ModelFiles) -> Result<(ModelConfig, Weights, Origin)> {
 mod tests {
     use std::path::Path;
 
+    use epikv_words::Hint;
+
     use super::*;
     use crate::error::Error;
 

@@ -28,38 +28,20 @@ pub struct RowSpec {
     pub draft: Arc<[u32]>,
 }
 
-/// Why a sequence ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finish {
-    /// A stop id was chosen.
-    Eos,
-    /// The caller's condition was met: see [`Session::until`](super::Session::until).
-    Stopped,
-    /// `max_new` tokens were chosen.
-    Length,
-    /// The model's context is full.
-    Context,
-    /// A logit was not a number; nothing was chosen from it.
-    NotANumber,
-}
-
-impl Finish {
-    /// Name in the record files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Eos => "eos",
-            Self::Stopped => "stopped",
-            Self::Length => "length",
-            Self::Context => "context",
-            Self::NotANumber => "not_a_number",
-        }
-    }
-
-    /// The reason with a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Eos, Self::Stopped, Self::Length, Self::Context, Self::NotANumber]
-            .into_iter()
-            .find(|finish| finish.name() == name)
+epikv_words::words! {
+    /// Why a sequence ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Finish {
+        /// A stop id was chosen.
+        Eos = "eos",
+        /// The caller's condition was met: see [`Session::until`](super::Session::until).
+        Stopped = "stopped",
+        /// `max_new` tokens were chosen.
+        Length = "length",
+        /// The model's context is full.
+        Context = "context",
+        /// A logit was not a number; nothing was chosen from it.
+        NotANumber = "not_a_number",
     }
 }
 

@@ -181,6 +181,8 @@ impl SignalRow {
 
 #[cfg(test)]
 mod tests {
+    use epikv_words::Hint;
+
     use super::*;
 
     #[test]

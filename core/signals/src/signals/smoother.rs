@@ -138,6 +138,8 @@ impl Smoothing {
 
 #[cfg(test)]
 mod tests {
+    use epikv_words::Hint;
+
     use super::*;
 
     fn smoothed(smoother: Smoother, window: usize, values: &[f32]) -> Vec<f32> {

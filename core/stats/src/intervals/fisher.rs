@@ -20,31 +20,21 @@ pub fn fisher_z(rho: f64) -> f64 {
     (0.5 * (2.0 * size / (1.0 - size)).ln_1p()).copysign(rho)
 }
 
-/// Which standard error of `z` is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum FisherMethod {
-    /// `1 / sqrt(n - 3)`, derived for Pearson's r.
-    #[default]
-    Plain,
-    /// `sqrt(1.06 / (n - 3))`.
-    Fieller,
-    /// `sqrt((1 + rho^2/2) / (n - 3))`.
-    BonettWright,
+epikv_words::words! {
+    /// Which standard error of `z` is used.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum FisherMethod {
+        /// Standard error `1/sqrt(n-3)` of Fisher's z.
+        #[default]
+        Plain = "fisher",
+        /// `sqrt(1.06/(n-3))`.
+        Fieller = "fieller",
+        /// `sqrt((1+rho^2/2)/(n-3))`.
+        BonettWright = "bonett-wright",
+    }
 }
 
 impl FisherMethod {
-    /// Every method.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Fieller, Self::BonettWright];
-
-    /// The name that a table shows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "fisher",
-            Self::Fieller => "fieller",
-            Self::BonettWright => "bonett-wright",
-        }
-    }
-
     /// `se` of `z`; `None` for `n_eff <= 3`.
     pub fn standard_error(self, rho: f64, n_eff: u64) -> Option<f64> {
         let df = n_eff.checked_sub(3).filter(|&df| df > 0)? as f64;

@@ -23,26 +23,17 @@ use crate::moments;
 /// `|rho|` is clipped here before `atanh`, which is infinite at 1.
 pub const CLIP: f64 = 1.0 - 1e-12;
 
-/// How much a trace counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PoolWeight {
-    /// The trace is the unit.
-    #[default]
-    Equal,
-    /// Tokens are the unit, as if independent. For comparison only. A trace of 3 tokens or fewer weighs nothing.
-    NMinus3,
-    /// `DerSimonian`-Laird: tokens and a variance between traces.
-    RandomEffects,
-}
-
-impl PoolWeight {
-    /// The name that a table shows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Equal => "equal",
-            Self::NMinus3 => "n-minus-3",
-            Self::RandomEffects => "random-effects",
-        }
+epikv_words::words! {
+    /// How much a trace counts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+    pub enum PoolWeight {
+        /// The trace is the unit.
+        #[default]
+        Equal = "equal",
+        /// Tokens are the unit, as if independent. For comparison only. A trace of 3 tokens or fewer weighs nothing.
+        NMinus3 = "n-minus-3",
+        /// `DerSimonian`-Laird: tokens and a variance between traces.
+        RandomEffects = "random-effects",
     }
 }
 

@@ -1,16 +1,18 @@
 //! How long a problem's trace is.
 
-/// Levels of length, counted in tokens of the reasoning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Level {
-    /// 45 to 130, for the first lessons.
-    Short,
-    /// 140 to 250, for the lessons after them.
-    Middle,
-    /// 290 to 410.
-    Default,
-    /// 1,050 to 1,220.
-    Long,
+epikv_words::words! {
+    /// Levels of length, counted in tokens of the reasoning.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Level {
+        /// 45 to 130 tokens of reasoning.
+        Short = "short",
+        /// 140 to 250.
+        Middle = "middle",
+        /// 290 to 410.
+        Default = "default",
+        /// 1,050 to 1,220.
+        Long = "long",
+    }
 }
 
 /// Ranges, inclusive, that a level draws from.
@@ -27,24 +29,6 @@ pub(super) struct Ranges {
 }
 
 impl Level {
-    /// All levels, shortest first.
-    pub const ALL: [Self; 4] = [Self::Short, Self::Middle, Self::Default, Self::Long];
-
-    /// Name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::Middle => "middle",
-            Self::Default => "default",
-            Self::Long => "long",
-        }
-    }
-
-    /// The level of a name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == name)
-    }
-
     pub(super) fn ranges(self) -> Ranges {
         let ranges = |n_tokens, n_derived, n_queried, gap| Ranges { n_tokens, n_derived, n_queried, gap };
         match self {

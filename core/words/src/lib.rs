@@ -1,0 +1,29 @@
+//! Words that people type and read: the names of a choice, and what an error advises.
+//!
+//! - [`words!`] defines an enum whose values have a name each. The list of values, the names, the parser and the help
+//!   text all come from that one list; the command line and the record files read them there.
+//! - [`Word`] is what such an enum can do, for code that takes any of them.
+//! - [`Hint`] is what an error says about the way out.
+//!
+//! ```
+//! epikv_words::words! {
+//!     /// Where a regeneration ends.
+//!     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+//!     pub enum Stop {
+//!         /// At the model's own end.
+//!         Eos = "eos",
+//!         /// At the end of the first complete box.
+//!         AtBox = "at-box",
+//!     }
+//! }
+//!
+//! assert_eq!(Stop::AtBox.name(), "at-box");
+//! assert_eq!(Stop::from_name("eos"), Some(Stop::Eos));
+//! assert_eq!(Stop::ALL, [Stop::Eos, Stop::AtBox]);
+//! ```
+
+mod hint;
+mod word;
+
+pub use hint::Hint;
+pub use word::Word;
