@@ -55,13 +55,13 @@ fn budget(text: &str) -> Result<Budget, epikv_eviction::Error> {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make problems by rule, with known answers and known needs.
+    /// Generate problems whose answers, and the values that they need, are known.
     Problems(ProblemsArgs),
     /// Make reasoning traces of problems with a model, or import them.
     Trace(TraceArgs),
     /// Label the tokens of traces by occlusion: does the answer change when a window is hidden?
     Label(LabelArgs),
-    /// Correlate signals of the model with labels: which signal at which layer tells important tokens?
+    /// Correlate signals of the model with labels: which signal predicts important tokens, at which layer?
     Correlate(CorrelateArgs),
     /// Decode problems under eviction policies: which keeps the answer right at which budget, time and memory?
     Evict(Box<EvictArgs>),
@@ -69,15 +69,15 @@ pub(crate) enum Command {
     Grade(GradeArgs),
     /// List the eviction policies and their parts.
     Policies(PoliciesArgs),
-    /// Memory on paper: weights, keys and values, attention matrices, and how many requests fit on a device.
+    /// Compute memory on paper: weights, keys and values, attention matrices, and the requests that fit on a device.
     Plan(PlanArgs),
     /// Write labelled traces as an HTML page: which windows does each answer depend on?
     Export(ExportArgs),
-    /// Run everything on the built-in model and problems, in one folder.
+    /// Run all steps on the built-in model and problems, into one folder.
     Demo(DemoArgs),
     /// Check this machine, the built-in model and the grader.
     Doctor(DoctorArgs),
-    /// List the claims of the papers, and what the files of a run say about them.
+    /// List the claims of the papers, with the figures of a run beside them.
     Claims(ClaimsArgs),
     /// Describe the record files.
     Schema(SchemaArgs),
@@ -94,10 +94,10 @@ pub(crate) struct ModelArgs {
     /// How weights are held.
     #[arg(long, value_parser = word::<WeightFormat>(), default_value_t)]
     pub(crate) weights: WeightFormat,
-    /// Threads; all cores by default. Changes no result.
+    /// Number of threads; all cores by default. Changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,
     /// Only the first N items of the input.
@@ -106,13 +106,13 @@ pub(crate) struct ModelArgs {
     /// Replace results that are already there.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Flags from a TOML file, keys = flag names; typed flags win.
+    /// Read flags from a TOML file; its keys are flag names. Flags on the command line take precedence.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-    /// No progress on stderr.
+    /// Print no progress on stderr.
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// The figures of the summary as one JSON object on stdout.
+    /// Print the figures of the summary as one JSON object on stdout.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -120,16 +120,16 @@ pub(crate) struct ModelArgs {
 /// `epikv problems`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProblemsArgs {
-    /// The family: `tiny` is the one that the embedded model was trained on.
+    /// Family of problems. The embedded model was trained on `tiny`.
     #[arg(value_enum, value_name = "FAMILY")]
     pub(crate) family: Family,
-    /// How many.
+    /// Number of problems.
     #[arg(long, default_value_t = 200, value_name = "N", value_parser = count::items)]
     pub(crate) n: usize,
-    /// Another seed gives other problems.
+    /// Seed of the problems.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(crate) seed: u64,
-    /// How long the traces are.
+    /// Length of the traces.
     #[arg(long, value_parser = word::<Level>(), default_value_t = Level::Default)]
     pub(crate) level: Level,
     /// The JSON lines file to write.
@@ -143,7 +143,7 @@ pub(crate) struct ProblemsArgs {
 /// Families of problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Family {
-    /// Chains of letters.
+    /// Chains of small sums over letters.
     Tiny,
 }
 
@@ -162,17 +162,17 @@ pub(crate) struct TraceArgs {
     /// The traces file to write.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) out: PathBuf,
-    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    /// Rows that run together, or `auto`: as many as fit into half of the free memory. Changes no result.
     #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with = "import")]
     pub(crate) batch: Batch,
-    /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
-    /// both give the same bits.
+    /// How attention is computed. `explicit` computes attention weights, which attention scores need. On a CPU both
+    /// give the same bits.
     #[arg(long, value_parser = word::<AttentionKernel>(), default_value_t)]
     pub(crate) kernel: AttentionKernel,
-    /// New tokens of a trace at most.
+    /// Most new tokens of a trace.
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
-    /// Samples of each problem.
+    /// Number of samples of each problem.
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = count::samples)]
     pub(crate) samples: u32,
     /// How tokens are chosen.
@@ -189,7 +189,7 @@ pub(crate) struct SamplingArgs {
     /// Sampling temperature; 0 is greedy.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,
-    /// Share of probability to sample from.
+    /// Share of the probability mass to sample from.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) top_p: f32,
 }
@@ -197,16 +197,17 @@ pub(crate) struct SamplingArgs {
 /// Flags of every command that makes prompts of problems.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PromptArgs {
-    /// `chat` renders the model's chat template, `plain` feeds the problem as it is.
+    /// How a problem becomes a prompt.
     #[arg(long, value_parser = word::<PromptStyle>(), default_value_t)]
     pub(crate) prompt_style: PromptStyle,
     /// A system message for chat prompts.
     #[arg(long)]
     pub(crate) system: Option<String>,
-    /// What follows the problem in the user's turn.
+    /// Instruction that follows the problem in the user's turn.
     #[arg(long)]
     pub(crate) instruction: Option<String>,
-    /// The day that a chat template asks for (`strftime_now`), in the form that it asks for: `26 Jul 2024`. No clock is read.
+    /// Date for a chat template that asks for one (`strftime_now`), in the template's format: `26 Jul 2024`. The clock
+    /// is not read.
     #[arg(long, value_name = "TEXT")]
     pub(crate) template_date: Option<String>,
     /// Variables of the chat template, as JSON or as text: `enable_thinking=false;date_string=26 Jul 2024`.
@@ -240,16 +241,16 @@ pub(crate) struct PoliciesArgs {
 /// `epikv demo`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DemoArgs {
-    /// Folder of the results; must be new or a demo's.
+    /// Folder of the results. It must be new, or written by an earlier demo.
     #[arg(long, value_name = "DIR", default_value = "demo")]
     pub(crate) out: PathBuf,
-    /// Threads; all cores by default.
+    /// Number of threads; all cores by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
-    /// No progress on stderr.
+    /// Print no progress on stderr.
     #[arg(long)]
     pub(crate) quiet: bool,
-    /// The figures of the summary as one JSON object on stdout.
+    /// Print the figures of the summary as one JSON object on stdout.
     #[arg(long)]
     pub(crate) json: bool,
 }

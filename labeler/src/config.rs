@@ -14,10 +14,10 @@ epikv_words::words! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
     #[serde(into = "&'static str")]
     pub enum Protocol {
-        /// What lies before a window is computed once a trace and shared; the same labels to the bit.
+        /// Compute the tokens before a window once a trace, and read the control's answer as a draft.
         #[default]
         Fast = "fast",
-        /// One fresh pass and one regeneration a window.
+        /// Compute a fresh pass and decode a whole answer for each window.
         Naive = "naive",
     }
 }
@@ -40,12 +40,12 @@ epikv_words::words! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
     #[serde(into = "&'static str")]
     pub enum AnswerKind {
-        /// By the grader.
+        /// Find the answer in the text and grade it.
         ///
         /// A mathematical answer, found by the grader's rules and compared by value.
         #[default]
         Math = "math",
-        /// To the letter.
+        /// Compare the whole text, letter by letter.
         ///
         /// The whole regenerated text is compared. For models that give no boxed answers; then the reference is
         /// the trace's own continuation, not gold.
@@ -58,7 +58,7 @@ epikv_words::words! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
     #[serde(into = "&'static str")]
     pub enum Stop {
-        /// At the model's own end, as in the published labels.
+        /// At the end of sequence, as in the published labels.
         #[default]
         Eos = "eos",
         /// At the end of the first complete box, if that comes before.
@@ -73,7 +73,7 @@ pub struct Settings {
     pub window: usize,
     /// Distance between window starts.
     pub stride: usize,
-    /// New tokens of a regeneration at most.
+    /// Most new tokens of a regeneration.
     pub max_new: usize,
     /// Where a regeneration ends.
     pub stop: Stop,
@@ -89,7 +89,7 @@ pub struct Settings {
     pub pairs: usize,
     /// Seed of random fillers.
     pub seed: u64,
-    /// The way to the labels.
+    /// How the labels are computed. Both protocols give the same labels.
     pub protocol: Protocol,
     /// What counts as a flip.
     pub mapping: Mapping,

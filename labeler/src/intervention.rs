@@ -59,10 +59,10 @@ impl Word for Intervention {
     fn doc(self) -> &'static str {
         match self {
             Self::Occlude => "Overwrite it by filler",
-            Self::MaskedAnswer => "Hide it from the answer only, as if evicted just before",
+            Self::MaskedAnswer => "Hide it from the answer only, as if it was evicted just before the answer",
             Self::MaskedAll => "Hide it from everything after it",
-            Self::Truncate => "End the trace at its start: measures positions, for comparison",
-            Self::Evict { .. } => "Drop it from the cache --lag tokens after its end and let the model go on",
+            Self::Truncate => "End the trace where the window starts. This measures positions; for comparison only",
+            Self::Evict { .. } => "Evict it from the cache --lag tokens after its end, and let the model write on",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What holds for every flag.
+//! Tests that hold for every flag.
 
 use std::any::TypeId;
 

@@ -7,7 +7,7 @@ use clap::Args;
 /// `epikv doctor`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DoctorArgs {
-    /// Also check that the grader takes each gold of these problems for itself.
+    /// Also check that the grader finds each gold answer of these problems equal to itself.
     #[arg(long, value_name = "F")]
     pub(crate) problems: Vec<PathBuf>,
     /// One JSON object on stdout.

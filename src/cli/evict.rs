@@ -51,72 +51,74 @@ pub(crate) struct EvictArgs {
     #[arg(long, value_name = "P,..", default_value = "all")]
     pub(crate) policies: String,
     /// Budgets in tokens a layer, separated by commas: `128`, `prompt+32`, or `prompt+25%` of the tokens generated
-    /// without eviction. Everything is counted, the prompt too.
+    /// without eviction. A budget includes the prompt and all other protected tokens.
     #[arg(long, value_name = "K,..", required = true, value_delimiter = ',', action = ArgAction::Set, value_parser = budget)]
     pub(crate) budgets: Vec<Budget>,
     /// Folder of the results.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    /// Rows that run together, or `auto`: as many as fit into half of the free memory. Changes no result.
     #[arg(long, value_name = "N|auto", default_value = "8")]
     pub(crate) batch: Batch,
-    /// New tokens of a generation at most.
+    /// Most new tokens of a generation.
     #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: usize,
-    /// Folder of labels, as `epikv label` writes it, for policies that replay them; traces named as the problems are.
+    /// Folder that `epikv label` wrote, for policies that use labels as scores. Its traces must have the names of the
+    /// problems.
     #[arg(long, value_name = "DIR")]
     pub(crate) labels: Option<PathBuf>,
-    /// Leave out problems that a budget cannot hold instead of ending the run.
+    /// If one policy cannot fit a problem into a budget, every policy skips it. Without this flag the run ends.
     #[arg(long)]
     pub(crate) skip_infeasible: bool,
-    /// Samples of each problem, each with random numbers of its own.
+    /// Samples of each problem. Each sample has its own random numbers.
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = count::samples)]
     pub(crate) samples: u32,
-    /// Only the I-th of N shards of the problems. Shards may run at once in one folder; a last run without this flag
-    /// finds them done and writes the tables.
+    /// Run only the I-th of N shards of the problems. Shards may run at the same time in one folder. Then run once more
+    /// without this flag: it writes the tables.
     #[arg(long, value_name = "I/N", value_parser = shard)]
     pub(crate) shard: Option<(usize, usize)>,
-    /// Write every eviction, with position, score and reason, into files `eviction_steps-*.parquet`.
+    /// Write every eviction, with position, score and reason, to files `eviction_steps-*.parquet`.
     #[arg(long)]
     pub(crate) record_steps: bool,
-    /// One more policy that the others are compared with, besides `full` and `random`.
+    /// A third policy that the others are compared with, beside `full` and `random`.
     #[arg(long, value_name = "P")]
     pub(crate) baseline: Option<String>,
-    /// Contrasts declared before the run, separated by commas: `epikv:random,h2o:full`. Holm's adjustment is over these;
-    /// all other comparisons are exploratory.
+    /// Comparisons declared before the run, separated by commas: `epikv:random,h2o:full`. Their p-values are adjusted
+    /// by Holm. All other comparisons are called exploratory.
     #[arg(long, value_name = "A:B,..", value_delimiter = ',', value_parser = contrast)]
     pub(crate) primary: Vec<(String, String)>,
-    /// Scores to put in the place of one another, separated by commas, everything else held: the controlled experiment.
-    /// Replaces --policies.
+    /// Run one policy with each of these scores, separated by commas, and keep all other parts: the controlled
+    /// experiment. Replaces --policies.
     #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
     pub(crate) swap: Option<String>,
-    /// What --swap holds, over the parts that all policies share: `protect=prompt+recency;trigger=each`.
+    /// Parts of the policy that --swap runs, where they differ from the default: `protect=prompt+recency;trigger=each`.
     #[arg(long, value_name = "PART=V;..", requires = "swap")]
     pub(crate) hold: Option<String>,
-    /// Margin of equivalence, as a share: declared before the run, it is refused once generations are finished.
+    /// Margin of equivalence, as a share of right answers. Declare it before the run; it is refused when generations
+    /// are already finished.
     #[arg(long, value_name = "M", value_parser = margin)]
     pub(crate) margin: Option<f64>,
-    /// Which resident size the budget is: after an eviction, the mean between two, or the most.
+    /// Which size of the cache equals the budget.
     #[arg(long = "match", value_parser = word::<Match>(), default_value_t)]
     pub(crate) matched: Match,
-    /// Runs of each policy that draws, each with draws of its own; the report splits their spread.
+    /// Repeat randomised policies so many times, with other random draws. The report has the variance between seeds.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) eviction_seeds: u32,
-    /// Signals to record while tokens are evicted, by names of `epikv signals`, into `eviction_signals.parquet`, beside
-    /// their values without eviction for as long as the tokens are the same.
+    /// Signals of `epikv signals` to record while tokens are evicted, into `eviction_signals.parquet`. Their values
+    /// without eviction stand beside them, as long as the tokens are the same.
     #[arg(long, value_name = "S,..", value_delimiter = ',')]
     pub(crate) record_signals: Vec<String>,
-    /// Traces to replay instead of generating: their tokens are fed under each policy, and only the answer is decoded.
+    /// Replay these traces instead of generating: feed their tokens under each policy and decode only the answer.
     #[arg(long, value_name = "F.parquet", conflicts_with_all = REPLAYED_WITHOUT)]
     pub(crate) replay: Option<PathBuf>,
-    /// New tokens of a replayed answer at most.
+    /// Most new tokens of a replayed answer.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = count::tokens)]
     pub(crate) answer_tokens: usize,
-    /// Layers for `epikv` and `epikv-raw`: the file selection.parquet of `epikv correlate --pick`. Refused if a problem of
-    /// this run is among those that the layers were chosen on.
+    /// Layers for `epikv` and `epikv-raw`, from the file selection.parquet of `epikv correlate --pick`. Refused if the
+    /// layers were chosen on a problem of this run.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) layers_from: Option<PathBuf>,
-    /// The problem set whose choice is taken where --layers-from has several.
+    /// Problem set in --layers-from whose choice is used, if the file has several.
     #[arg(long, value_name = "NAME", requires = "layers_from")]
     pub(crate) layers_dataset: Option<String>,
     /// How tokens are chosen.

@@ -18,7 +18,7 @@ pub(crate) struct ExportArgs {
     /// The page to write.
     #[arg(long, value_name = "F.html")]
     pub(crate) out: PathBuf,
-    /// Only this trace; may be repeated. All traces with windows where not given.
+    /// Only this trace. May be repeated. Without this flag, all traces with windows.
     #[arg(long, value_name = "ID")]
     pub(crate) trace: Vec<String>,
     /// Only the first N traces of the file.

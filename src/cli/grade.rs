@@ -12,23 +12,23 @@ pub(crate) struct GradeArgs {
     /// An answer.
     #[arg(value_name = "PRED", required_unless_present = "file", requires = "gold", allow_hyphen_values = true)]
     pub(crate) pred: Option<String>,
-    /// The answer to compare it with; which of the two stands first plays no part.
+    /// The answer to compare it with. The order of the two does not matter.
     #[arg(value_name = "GOLD", allow_hyphen_values = true)]
     pub(crate) gold: Option<String>,
-    /// Pairs instead: JSON lines with `pred` and `gold`, and perhaps `equal` (what is expected), `category` and `kind`
-    /// (`pair`, or `extract` where `pred` is a whole text).
+    /// Grade the pairs of a file instead: JSON lines with `pred` and `gold`, and optionally `equal` (the expected
+    /// verdict), `category` and `kind` (`pair`, or `extract` if `pred` is a whole text).
     #[arg(long, value_name = "F.jsonl", conflicts_with_all = ["pred", "gold", "text"])]
     pub(crate) file: Option<PathBuf>,
-    /// PRED is a whole text, and the answer is to be found in it first.
+    /// PRED is a whole text. Find its answer first.
     #[arg(long)]
     pub(crate) text: bool,
-    /// Say why; with --file, for each pair that is unsure or not as expected.
+    /// Give the reason; with --file, for each pair that is unsure or not as expected.
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Forgive what benchmarks forgive, such as units: the default.
+    /// Ignore differences that benchmarks ignore, such as units. This is the default.
     #[arg(long, conflicts_with = "strict")]
     pub(crate) lenient: bool,
-    /// Forgive nothing that may matter.
+    /// Ignore no difference that may matter.
     #[arg(long)]
     pub(crate) strict: bool,
     /// One JSON object on stdout.

@@ -23,55 +23,58 @@ pub(crate) struct LabelArgs {
     /// Folder of the results.
     #[arg(long, value_name = "DIR", required_unless_present_any = ["summary", "export", "compare_sentences"])]
     pub(crate) out: Option<PathBuf>,
-    /// Label nothing: print what the labels in these folders say, under every mapping of outcomes to flips; with --traces
-    /// also how well they recover what the answers are known to need.
+    /// Summarise the labels in these folders instead of computing any, under every mapping of outcomes to flips. With
+    /// --traces, also say how well the labels recover the values that the answers are known to need.
     #[arg(long, value_name = "DIR,..", value_delimiter = ',', conflicts_with = "out")]
     pub(crate) summary: Vec<PathBuf>,
-    /// Label nothing: take over the labels of JSON lines (`token_ids`, `importance`) for the same traces, imported before.
+    /// Import labels instead of computing them, from JSON lines (`token_ids`, `importance`). The traces must have been
+    /// imported before.
     #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "out"])]
     pub(crate) import: Option<PathBuf>,
-    /// Label nothing: write the labels in --labels as such JSON lines.
+    /// Export the labels in --labels as such JSON lines instead of computing any.
     #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "labels"], conflicts_with_all = ["import", "out"])]
     pub(crate) export: Option<PathBuf>,
-    /// Label nothing: compare the labels in --labels with the sentence scores of JSON lines (`id`, `columns`, `chunks`).
+    /// Compare the labels in --labels with sentence scores instead of computing any. The scores are JSON lines (`id`,
+    /// `columns`, `chunks`).
     #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "labels"], conflicts_with_all = ["import", "export"])]
     pub(crate) compare_sentences: Option<PathBuf>,
     /// Folder of labels for --export and --compare-sentences.
     #[arg(long, value_name = "DIR")]
     pub(crate) labels: Option<PathBuf>,
-    /// How attention is computed. `explicit` looks at every attention weight, as whoever scores by attention must; on a CPU
-    /// both give the same bits.
+    /// How attention is computed. `explicit` computes attention weights, which attention scores need. On a CPU both
+    /// give the same bits.
     #[arg(long, value_parser = word::<AttentionKernel>(), default_value_t)]
     pub(crate) kernel: AttentionKernel,
-    /// Rows that run together, or `auto`: as many as half of the free memory holds. Changes no result.
+    /// Rows that run together, or `auto`: as many as fit into half of the free memory. Changes no result.
     #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with_all = ["summary", "import", "export", "compare_sentences"])]
     pub(crate) batch: Batch,
-    /// The way to the labels.
+    /// How the labels are computed. Both protocols give the same labels.
     #[arg(long, value_parser = word::<Protocol>(), default_value_t)]
     pub(crate) protocol: Protocol,
     /// What is done to a window.
     #[arg(long, value_parser = word::<Intervention>(), default_value_t)]
     pub(crate) intervention: Intervention,
-    /// With --intervention evict: tokens of the trace after the window's end that still see it.
+    /// With --intervention evict: number of tokens after the window that can still see it.
     #[arg(long, value_name = "W", default_value_t = DEFAULT_LAG, value_parser = count::tokens_or_none)]
     pub(crate) lag: usize,
-    /// Occlusion labels of the same traces, to say how often this run agrees with them.
+    /// Folder of occlusion labels of the same traces. The run says how often it agrees with them.
     #[arg(long, value_name = "DIR", conflicts_with = "summary")]
     pub(crate) against: Option<PathBuf>,
-    /// What stands in the place of an overwritten window: eos, pad, random, randmulti, token:ID or text:TEXT.
+    /// Tokens that overwrite a window: eos, pad, random, randmulti, token:ID or text:TEXT.
     #[arg(long, value_name = "KIND")]
     pub(crate) filler: Option<Filler>,
-    /// Several fillers, separated by commas: each labels into a folder of its own inside --out, and the arms are compared
+    /// Several fillers, separated by commas. Each labels into its own folder inside --out, and the results are compared
     /// window by window.
     #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "summary", "dry_run"])]
     pub(crate) arms: Vec<Filler>,
-    /// What a window is: --window tokens at every --stride, or the sentences, steps (paragraphs) or lines of the reasoning.
+    /// Kind of window: --window tokens at every --stride, or the sentences, steps (paragraphs) or lines of the
+    /// reasoning.
     #[arg(long, value_parser = word::<By>(), default_value_t)]
     pub(crate) by: By,
-    /// Halve each flipping window down to the smallest part, of 4 tokens or more, that flips alone.
+    /// Halve each flipping window down to the smallest part that flips alone, 4 tokens at least.
     #[arg(long)]
     pub(crate) refine: bool,
-    /// Pairs of windows a trace, neither of which flips alone, to withhold together.
+    /// Number of pairs of windows a trace to withhold together. Neither window of a pair flips alone.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = count::items_or_none)]
     pub(crate) pairs: usize,
     /// Tokens of a window.
@@ -80,28 +83,30 @@ pub(crate) struct LabelArgs {
     /// Distance between window starts.
     #[arg(long, value_name = "N", value_parser = count::tokens)]
     pub(crate) stride: Option<usize>,
-    /// New tokens of a regeneration at most.
+    /// Most new tokens of a regeneration.
     #[arg(long, value_name = "N", value_parser = count::tokens)]
     pub(crate) max_new: Option<usize>,
     /// Where a regeneration ends.
     #[arg(long, value_parser = word::<Stop>(), default_value_t)]
     pub(crate) stop: Stop,
-    /// `paper`: against gold, truncated flips, filler eos, windows from the prompt's end.
+    /// `paper`: flips are judged against the gold answer, a truncated answer is a flip, the filler is eos, and windows
+    /// start at the prompt's end.
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
-    /// What counts as the answer: `math` finds and grades it, `text` compares the whole regenerated text.
+    /// What is compared as the answer.
     #[arg(long, value_parser = word::<AnswerKind>(), default_value_t)]
     pub(crate) answer: AnswerKind,
-    /// Windows that are regenerated twice more, with nothing hidden and with the same hidden; their rates are reported.
+    /// Number of windows to regenerate twice more, once with nothing hidden and once with the same tokens hidden. The
+    /// rates of changed answers are reported.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = count::items_or_none)]
     pub(crate) noise_floor: usize,
-    /// Print windows, tokens, memory and time of the run and of the naive protocol, and stop there.
+    /// Print windows, tokens, memory and time of this run and of the naive protocol, then stop.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Tokens a second of another device for --dry-run, instead of those measured here.
+    /// For --dry-run: tokens a second of another device, instead of rates measured here.
     #[arg(long, value_name = "PREFILL,DECODE", requires = "dry_run")]
     pub(crate) rates: Option<Rates>,
-    /// Label wrong traces and traces with an unusable control too; they stay marked.
+    /// Also label traces with a wrong answer or an unusable control. They stay marked.
     #[arg(long)]
     pub(crate) include_unusable: bool,
 }

@@ -8,7 +8,7 @@ use epikv_model::load::ModelRef;
 /// `epikv plan`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArgs {
-    /// Model whose shape is planned for; the shape of Llama 3.1 8B, with weights of 16 GiB, where not given.
+    /// Model whose shape is used. Without this flag: the shape of Llama 3.1 8B, with weights of 16 GiB.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<ModelRef>,
     /// Tokens that a request holds, separated by commas.
@@ -18,7 +18,7 @@ pub(crate) struct PlanArgs {
     /// Memory of the device.
     #[arg(long, value_name = "GIB", default_value_t = 80.0)]
     pub(crate) device_gib: f64,
-    /// Share of it that may be used.
+    /// Share of the device's memory that may be used.
     #[arg(long, default_value_t = 0.9)]
     pub(crate) share: f64,
     /// Bytes of a weight, key, value or attention weight: 2 for 16-bit numbers.
@@ -27,11 +27,11 @@ pub(crate) struct PlanArgs {
     /// Requests that run together, for the memory of activations.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(crate) batch: u64,
-    /// Prompt lengths at which the model is run and what it holds is counted, separated by commas; needs `--model`.
+    /// Prompt lengths at which the model is run and its memory is counted, separated by commas. Needs `--model`.
     #[arg(long, value_name = "N,..", value_delimiter = ',', requires = "model",
           value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
     pub(crate) measure: Vec<u64>,
-    /// Folder of the figures and their numbers: concurrency, and the wall of explicit attention.
+    /// Folder for two figures and their numbers: concurrent requests, and memory of explicit attention.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Replace figures that are already there.

@@ -34,10 +34,10 @@ epikv_words::words! {
     /// How attention is computed. On the CPU both give the same bits.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum AttentionKernel {
-        /// No attention weight is ever looked at.
+        /// The kernel gives no attention weights.
         #[default]
         Fused = "fused",
-        /// Attention weights are reduced while they exist.
+        /// The kernel gives attention weights, tile by tile.
         ///
         /// The sums over queries are made at every layer, whether a plan asks for them or not: what scoring by attention
         /// costs. On other devices the weights are materialised anyway.

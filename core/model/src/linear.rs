@@ -10,10 +10,10 @@ epikv_words::words! {
     /// How weights are held on the CPU.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum WeightFormat {
-        /// Four bytes a weight.
+        /// f32, four bytes a weight.
         #[default]
         F32 = "f32",
-        /// Eight bits a weight and a scale for 32 of them.
+        /// Eight bits a weight, with one scale for 32 weights.
         ///
         /// A product equals the f32 product with the rounded weights.
         Q8_0 = "q8_0",

@@ -1,4 +1,4 @@
-//! What a caller can get wrong in a setting. Data never lead here: an undefined statistic is `None`.
+//! Errors of settings. Data cause no error: an undefined statistic is `None`.
 
 /// A setting outside its range.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]

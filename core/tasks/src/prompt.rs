@@ -22,10 +22,10 @@ epikv_words::words! {
     /// How a problem becomes a prompt.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum PromptStyle {
-        /// By the chat template.
+        /// Render the model's chat template.
         #[default]
         Chat = "chat",
-        /// The problem text alone.
+        /// Feed the text of the problem as it is.
         Plain = "plain",
     }
 }

@@ -21,15 +21,15 @@ pub struct Settings {
     pub policies: Vec<NamedPolicy>,
     /// Budgets, for policies that evict.
     pub budgets: Vec<Budget>,
-    /// New tokens of a generation at most.
+    /// Most new tokens of a generation.
     pub max_new: usize,
     /// Sampling temperature; 0 is greedy.
     pub temperature: f32,
     /// Share of probability that sampling draws from.
     pub top_p: f32,
-    /// Samples of each problem, each with random numbers of its own.
+    /// Samples of each problem. Each sample has its own random numbers.
     pub samples: u32,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Only the problems whose index leaves the first number when divided by the second: a shard of several.
     pub shard: Option<(usize, usize)>,

@@ -1,4 +1,4 @@
-//! What all parts of a comparison share.
+//! State that all parts of a comparison share.
 
 use crate::syntax::Value;
 use crate::verdict::{Mode, Verdict};

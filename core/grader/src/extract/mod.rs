@@ -1,4 +1,4 @@
-//! Finds the answer in a text: the last box, or in lenient mode what a reader would take for the answer.
+//! Finds the answer in a text: the last box, or in lenient mode a marked phrase, a formula or a number.
 
 mod boxes;
 mod fallback;

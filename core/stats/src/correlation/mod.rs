@@ -1,4 +1,4 @@
-//! Whether a signal follows a label, or another ranking.
+//! Rank correlation of a signal with a label, or with another ranking.
 
 pub mod agreement;
 pub mod kendall;

@@ -1,4 +1,4 @@
-//! How sure an estimate is: confidence levels, Fisher intervals, pooled traces, clustered standard errors.
+//! Uncertainty of estimates: confidence levels, Fisher intervals, pooled traces, clustered standard errors.
 
 pub mod clustered;
 pub(crate) mod confidence;

@@ -1,4 +1,4 @@
-//! How often an answer is right.
+//! Shares of right answers: intervals, paired differences, pass@k.
 
 pub mod pass_at_k;
 pub mod proportion;

@@ -1,4 +1,4 @@
-//! A test of rho that respects runs of labels: shift the labels around the trace and look again.
+//! A test of rho that keeps runs of labels: shift the labels around the trace and compute rho again.
 //!
 //! Labels come in runs and smoothed signals have long memory, so shuffling tokens rejects two thirds of null traces at
 //! the 5 % level. A circular shift keeps base rate and runs:

@@ -1,7 +1,8 @@
-//! Tests of rho over many traces with labels that cannot know the signal: those of other traces, or shifted ones.
+//! Tests of rho over many traces with labels that do not depend on the signal: labels of other traces, or shifted
+//! labels.
 //!
-//! Tokens are anything but exchangeable: labels come in runs, signals have long memory, and both may follow the position.
-//! Each replicate gives every trace `i` of `n_i` tokens other labels and computes the statistics anew:
+//! Tokens are not exchangeable: labels come in runs, signals have long memory, and both may follow the position. Each
+//! replicate gives every trace `i` of `n_i` tokens other labels and computes the statistics anew:
 //!
 //! | null | labels of trace `i` | keeps | breaks down on |
 //! | --- | --- | --- | --- |

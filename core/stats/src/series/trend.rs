@@ -1,4 +1,4 @@
-//! How a signal runs along the positions of a trace.
+//! How a signal depends on the position in a trace.
 //!
 //! | figure | formula |
 //! | --- | --- |

@@ -1,6 +1,6 @@
 //! `McNemar`'s test: do two policies answer the same problems right equally often?
 //!
-//! Only discordant problems speak: `b` that only A answers, `c` that only B answers. Under equality
+//! Only discordant problems count: `b` that only A answers, `c` that only B answers. Under equality
 //! `min(b, c) ~ Binomial(b + c, 1/2)`.
 //!
 //! | field | formula |

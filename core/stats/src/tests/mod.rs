@@ -1,4 +1,4 @@
-//! Which of two is better, how large a difference can be seen, and many claims at once.
+//! Tests: comparisons of two policies or signals, power, and corrections for many tests.
 
 pub mod adjust;
 pub mod cochran;

@@ -1,6 +1,6 @@
 //! Tests of differences that use only signs or signed ranks.
 //!
-//! One extreme trace moves a mean of z; these two do not notice how extreme it is.
+//! One extreme trace moves a mean of z. These two tests use its sign or rank only.
 //!
 //! # References
 //!

@@ -6,11 +6,11 @@ epikv_words::words! {
     pub enum Level {
         /// 45 to 130 tokens of reasoning.
         Short = "short",
-        /// 140 to 250.
+        /// 140 to 250 tokens of reasoning.
         Middle = "middle",
-        /// 290 to 410.
+        /// 290 to 410 tokens of reasoning.
         Default = "default",
-        /// 1,050 to 1,220.
+        /// 1,050 to 1,220 tokens of reasoning.
         Long = "long",
     }
 }
