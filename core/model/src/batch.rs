@@ -22,18 +22,17 @@ pub struct RowInput {
     pub tokens: Vec<u32>,
     /// Position of the first; the others follow. Must be after everything in the row's cache.
     pub first: Pos,
-    /// Rotary positions, where they are not the positions.
+    /// Rotary positions; where none are given they are those of the cache's [`Rotation`](crate::cache::Rotation).
     pub rope: Option<Vec<u32>>,
     /// Which logits are wanted.
     pub logits: LogitsOf,
 }
 
 impl RowInput {
-    /// Tokens that continue a cache without a gap, rotated as the cache says: by their positions, as a rule.
+    /// Tokens that continue a cache without a gap, rotated as the cache says.
     pub fn next(cache: &RowCache, tokens: Vec<u32>, logits: LogitsOf) -> Self {
         let first = Pos(cache.last().map_or(0, |p| p.0 + 1));
-        let rope = cache.next_rotation().map(|from| (from..from + tokens.len() as u32).collect());
-        Self { tokens, first, rope, logits }
+        Self { tokens, first, rope: None, logits }
     }
 
     /// Positions of the tokens.

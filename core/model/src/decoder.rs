@@ -1,16 +1,17 @@
 //! The forward pass: one config-driven decoder for Llama, Qwen2 and Qwen3.
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{Device, Tensor};
 use epikv_kernels::attention::AttentionShape;
 use rayon::prelude::*;
 
+use crate::angles::{Angles, LayerAngles};
 use crate::attention::attention;
 use crate::batch::RowInput;
 use crate::cache::{Capacity, RowCache, Scope, Slot};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::linear::{Linear, WeightFormat};
-use crate::ops::{columns, gated, kernels_apply, rms_norm, rotate, with_f32};
+use crate::ops::{columns, gated, kernels_apply, rms_norm, with_f32};
 use crate::rope::Rope;
 use crate::source::{TensorSource, check};
 use crate::taps::{ProbePlan, TapPoint, Taps};
@@ -167,10 +168,10 @@ impl Decoder {
         for cache in caches.iter_mut() {
             self.renumber(cache)?;
         }
+        let angles = Angles::new(&self.rope, &self.device, rows, caches, self.config.n_kv_heads)?;
         let slots = rows.iter().zip(caches.iter_mut()).map(|(row, cache)| cache.reserve(&row.positions()));
         let slots = slots.collect::<Result<Vec<_>>>()?;
         let lengths: Vec<usize> = rows.iter().map(|r| r.tokens.len()).collect();
-        let (cos, sin) = self.angles(rows)?;
         let mut taps = Taps::default();
         let wanted: Vec<u32> = rows
             .iter()
@@ -187,7 +188,8 @@ impl Decoder {
         taps.record(plan, TapPoint::Embed, &x, &lengths, caches)?;
         for (layer, block) in self.blocks.iter().enumerate() {
             let normed = rms_norm(&x, &block.input_norm, self.config.rms_norm_eps)?;
-            let (q, k, v) = self.project(block, &normed, &cos, &sin, |point, value| {
+            let angles = angles.of_layer(layer)?;
+            let (q, k, v) = self.project(block, &normed, &angles, |point, value| {
                 if matches!(point(layer), TapPoint::KeyPreRope(_)) {
                     write_originals(layer, value, caches, &slots, &lengths)?;
                 }
@@ -244,8 +246,7 @@ impl Decoder {
         &self,
         block: &Block,
         x: &Tensor,
-        cos: &Tensor,
-        sin: &Tensor,
+        angles: &LayerAngles,
         mut tap: impl FnMut(fn(usize) -> TapPoint, &Tensor) -> Result<()>,
     ) -> Result<(Tensor, Tensor, Tensor)> {
         let (h, h_kv, d) = (self.config.n_heads, self.config.n_kv_heads, self.config.head_dim);
@@ -262,25 +263,11 @@ impl Decoder {
         let k = normed(part(h, h_kv)?, &block.k_norm)?;
         let v = part(h + h_kv, h_kv)?;
         tap(TapPoint::KeyPreRope, &k)?;
-        let (q, k) = (rotate(&q, cos, sin)?, rotate(&k, cos, sin)?);
+        let (q, k) = (angles.rotate(&q)?, angles.rotate(&k)?);
         tap(TapPoint::QueryPostRope, &q)?;
         tap(TapPoint::KeyPostRope, &k)?;
         tap(TapPoint::Value, &v)?;
         Ok((q, k, v))
-    }
-
-    fn angles(&self, rows: &[RowInput]) -> Result<(Tensor, Tensor)> {
-        let positions: Vec<u32> = rows
-            .iter()
-            .flat_map(|row| match &row.rope {
-                Some(rope) => rope.clone(),
-                None => row.positions().iter().map(|p| p.0).collect(),
-            })
-            .collect();
-        let shape = (positions.len(), self.rope.n_pairs());
-        let (cos, sin) = self.rope.angles(positions.into_iter());
-        let on_device = |v: Vec<f32>| Ok::<_, Error>(Tensor::from_vec(v, shape, &self.device)?.to_dtype(DType::F32)?);
-        Ok((on_device(cos)?, on_device(sin)?))
     }
 
     fn attention_shape(&self) -> AttentionShape {
@@ -312,11 +299,11 @@ fn write(
     layer: usize,
     k: &Tensor,
     v: &Tensor,
-    caches: &[&mut RowCache],
+    caches: &mut [&mut RowCache],
     slots: &[Vec<Vec<Slot>>],
     lengths: &[usize],
 ) -> Result<()> {
-    let rows = caches.iter().zip(slots).zip(offsets(lengths));
+    let rows = caches.iter_mut().zip(slots).zip(offsets(lengths));
     if !kernels_apply(k) {
         for ((cache, slots), (first, n)) in rows {
             cache.write(layer, &k.narrow(0, first, n)?, &v.narrow(0, first, n)?, slots)?;
@@ -339,11 +326,11 @@ fn write(
 fn write_originals(
     layer: usize,
     k: &Tensor,
-    caches: &[&mut RowCache],
+    caches: &mut [&mut RowCache],
     slots: &[Vec<Vec<Slot>>],
     lengths: &[usize],
 ) -> Result<()> {
-    for ((cache, slots), (first, n)) in caches.iter().zip(slots).zip(offsets(lengths)) {
+    for ((cache, slots), (first, n)) in caches.iter_mut().zip(slots).zip(offsets(lengths)) {
         if cache.wants_originals() {
             cache.write_originals(layer, &k.narrow(0, first, n)?, slots)?;
         }

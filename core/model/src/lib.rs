@@ -7,6 +7,7 @@
 //! Not here: policies, labels, statistics. Nobody changes a cache from inside a forward pass; what to record is data
 //! ([`taps::ProbePlan`]), and so is what was recorded ([`taps::Taps`]).
 
+mod angles;
 mod attention;
 pub mod batch;
 pub mod cache;

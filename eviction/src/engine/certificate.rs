@@ -69,7 +69,7 @@ impl Certificate {
         let held = largest_set(cache);
         self.peak_held = self.peak_held.max(held);
         self.allocated_kv_bytes = self.allocated_kv_bytes.max(cache.bytes());
-        self.peak_kv_bytes = self.peak_kv_bytes.max(bytes_a_token(cache) * held);
+        self.peak_kv_bytes = self.peak_kv_bytes.max(cache.held_bytes());
     }
 
     /// Notes the state after the eviction, which freed `n_evicted` slots of each set.
@@ -79,7 +79,7 @@ impl Certificate {
         let held = largest_set(cache);
         self.last_held = held;
         self.sum_held += held;
-        self.kv_byte_steps += bytes_a_token(cache) * held;
+        self.kv_byte_steps += cache.held_bytes();
         self.n_steps += 1;
         if !reading {
             self.max_held = self.max_held.max(held);
@@ -97,12 +97,6 @@ impl Certificate {
             self.n_protected_lost += cache.sets().iter().map(|set| protected.n_missing(set, newest)).sum::<usize>();
         }
     }
-}
-
-/// Bytes of the keys and values of one token in all layers, originals included.
-fn bytes_a_token(cache: &RowCache) -> usize {
-    let slots = cache.sets().first().map_or(0, epikv_model::cache::SlotMap::capacity);
-    cache.bytes() / slots.max(1)
 }
 
 fn largest_set(cache: &RowCache) -> usize {

@@ -47,7 +47,7 @@ impl Recorder {
     /// Notes what each kept set lost.
     pub(crate) fn note(&mut self, cut: &Cut, cache: &RowCache) {
         let sets = cache.sets().len();
-        let heads = cache.layer(0).0.dims()[0];
+        let heads = cache.n_kv_heads();
         // A score that is not finite stands for none.
         let finite = |score: f32| score.is_finite().then_some(score);
         for set in 0..sets {

@@ -137,7 +137,7 @@ impl UnderWay {
             && let Some(slots) = self.slots.take().map(|slots| slots.max(cache.len(0)))
             && cache.sets()[0].capacity() > slots
         {
-            cache.compact(slots)?;
+            cache.compact(|_| slots)?;
         }
         decoder.renumber(cache)?;
         self.times.score += scored - started;

@@ -77,12 +77,13 @@ impl<'a> Answers<'a> {
         self.decode(cache)
     }
 
-    /// Decodes the answer from a cache. It is moved into storage of its own, so that what it was cloned from stays.
+    /// Decodes the answer from a cache, which is moved into storage with room for it.
     fn decode(&self, mut cache: RowCache) -> Result<Answered> {
         let (model, recording) = (self.model, self.recording);
         // The context has no room for more, however many tokens were asked for.
         let room = model.decoder.config().max_positions.saturating_sub(recording.tokens.len());
-        cache.compact(cache.len(0) + self.answer_tokens.min(room) + 1)?;
+        let held: Vec<usize> = (0..cache.sets().len()).map(|set| cache.len(set)).collect();
+        cache.compact(|set| held[set] + self.answer_tokens.min(room) + 1)?;
         let mut session = Session::new(&model.decoder);
         session.add(RowSpec {
             key: 0,

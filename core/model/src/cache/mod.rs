@@ -4,6 +4,8 @@ mod compacted;
 mod precision;
 mod prefix;
 mod slots;
+mod store;
+mod view;
 mod write;
 
 use std::collections::BTreeMap;
@@ -13,19 +15,24 @@ use candle_core::{DType, Device, Tensor};
 
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
-use crate::ops::with_f32;
 
 use compacted::Compacted;
 pub use precision::Precision;
 pub use prefix::Prefix;
 pub use slots::{Pos, Scope, Slot, SlotMap};
+use store::KvStore;
+pub use store::Place;
+pub(crate) use store::not_on_the_host;
+pub use view::{CacheView, HeadView};
 
-/// What happens when all slots are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How many slots a kept set has, and what happens when all are taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Capacity {
-    /// An error: the resident size is fixed, as under a budget.
+    /// So many in each set; one token more is an error: the resident size is fixed, as under a budget.
     Fixed(usize),
-    /// Storage doubles.
+    /// As many as this says of each set, in the order of [`RowCache::sets`]; fixed as well.
+    Sets(Vec<usize>),
+    /// The storage of a full set doubles.
     Growing,
 }
 
@@ -48,22 +55,18 @@ const FIRST_CAPACITY: usize = 64;
 
 /// The cache of one row of the batch.
 ///
-/// Keys are stored after rotation. Slots are storage; order is by position.
+/// Keys are stored after rotation. Slots are storage; order is by position. Each kept set has its own number of slots.
 #[derive(Debug, Clone)]
 pub struct RowCache {
-    n_kv_heads: usize,
-    head_dim: usize,
     scope: Scope,
-    capacity: Capacity,
+    is_growing: bool,
     rotation: Rotation,
     precision: Precision,
-    device: Device,
     prefix: Option<(Arc<Prefix>, usize)>,
     /// One map, one a layer, or one a layer and KV head, by scope.
     maps: Vec<SlotMap>,
-    /// `[H_kv, capacity, D]` keys and values of each layer.
-    layers: Vec<(Tensor, Tensor)>,
-    /// Keys before rotation, for [`Rotation::Compacted`] only.
+    store: KvStore,
+    /// For [`Rotation::Compacted`] only.
     compacted: Option<Compacted>,
     /// Latest position ever appended, evicted or not.
     last: Option<Pos>,
@@ -72,30 +75,45 @@ pub struct RowCache {
 }
 
 impl RowCache {
-    /// An empty cache.
+    /// An empty cache: on a CPU for its kernels, elsewhere in f32 tensors.
+    ///
+    /// # Errors
+    /// As [`RowCache::at`].
     pub fn new(config: &ModelConfig, device: &Device, scope: Scope, capacity: Capacity) -> Result<Self> {
+        let place =
+            if device.is_cpu() { Place::Host } else { Place::Tensors { device: device.clone(), dtype: DType::F32 } };
+        Self::at(place, config, scope, capacity)
+    }
+
+    /// An empty cache at a place.
+    ///
+    /// # Errors
+    /// If the capacities are not one a kept set, or the device has no room.
+    pub fn at(place: Place, config: &ModelConfig, scope: Scope, capacity: Capacity) -> Result<Self> {
+        let sizes = (config.n_layers, config.n_kv_heads);
+        let n_sets = scope.n_sets(sizes.0, sizes.1);
+        let is_growing = capacity == Capacity::Growing;
         let slots = match capacity {
-            Capacity::Fixed(n) => n,
-            Capacity::Growing => FIRST_CAPACITY,
+            Capacity::Fixed(n) => vec![n; n_sets],
+            Capacity::Sets(each) => each,
+            Capacity::Growing => vec![FIRST_CAPACITY; n_sets],
         };
-        let empty = || Tensor::zeros((config.n_kv_heads, slots, config.head_dim), DType::F32, device);
-        let layers = (0..config.n_layers).map(|_| Ok((empty()?, empty()?))).collect::<Result<Vec<_>>>()?;
-        let n_maps = match scope {
-            Scope::Global => 1,
-            Scope::PerLayer => config.n_layers,
-            Scope::PerHead => config.n_layers * config.n_kv_heads,
-        };
+        if slots.len() != n_sets {
+            return Err(Error::Request {
+                what: "capacities of a cache",
+                expected: format!("{n_sets}, one a kept set"),
+                got: slots.len().to_string(),
+            });
+        }
+        let capacity = |layer, head| slots[scope.set_index(sizes.1, layer, head)];
         Ok(Self {
-            n_kv_heads: config.n_kv_heads,
-            head_dim: config.head_dim,
             scope,
-            capacity,
+            is_growing,
             rotation: Rotation::Position,
             precision: Precision::F32,
-            device: device.clone(),
             prefix: None,
-            maps: vec![SlotMap::new(slots); n_maps],
-            layers,
+            store: KvStore::new(place, sizes, config.head_dim, capacity)?,
+            maps: slots.iter().map(|&n| SlotMap::new(n)).collect(),
             compacted: None,
             last: None,
             previous: BTreeMap::new(),
@@ -128,45 +146,41 @@ impl RowCache {
                 got: format!("{} tokens", self.len(0)),
             });
         }
-        let compacted = (rotation == Rotation::Compacted).then(|| Compacted::new(&self)).transpose()?;
-        Ok(Self { rotation, compacted, ..self })
+        let is_compacted = rotation == Rotation::Compacted;
+        let compacted = is_compacted.then(|| Compacted::new(&self.maps));
+        let store = if is_compacted { self.store.with_originals()? } else { self.store };
+        Ok(Self { rotation, store, compacted, ..self })
     }
 
     /// The same empty cache with numbers of another precision.
     ///
     /// # Errors
-    /// If something was appended before, if the cache is not on the CPU, or if keys are to be rotated anew: they are then
-    /// made from originals in f32.
+    /// If something was appended before, or if keys are to be rotated anew: they are then made from originals in f32.
     pub fn with_precision(self, precision: Precision) -> Result<Self> {
         let exact = precision == Precision::F32;
-        if !exact && (!self.is_empty() || !self.device.is_cpu() || self.compacted.is_some()) {
+        if !exact && (!self.is_empty() || self.compacted.is_some()) {
             return Err(Error::Request {
                 what: "precision of a cache",
-                expected: "an empty cache on the CPU without positions inside the cache".to_owned(),
-                got: format!("{precision}, {} tokens, {:?}, {:?}", self.len(0), self.device.location(), self.rotation),
+                expected: "an empty cache without positions inside the cache".to_owned(),
+                got: format!("{precision}, {} tokens, {:?}", self.len(0), self.rotation),
             });
         }
         Ok(Self { precision, ..self })
     }
 
-    /// The number that the next token is rotated by, where that is not its position.
-    pub(crate) fn next_rotation(&self) -> Option<u32> {
-        (self.rotation != Rotation::Position).then(|| self.len(0) as u32)
-    }
-
     /// Whether keys before rotation must be stored too.
     pub(crate) fn wants_originals(&self) -> bool {
-        self.compacted.is_some()
+        self.store.has_originals()
     }
 
-    /// Tokens of the shared prefix and of the own slots that map `set` holds.
+    /// Tokens of the shared prefix and of the own slots that a kept set holds.
     pub fn len(&self, set: usize) -> usize {
         self.prefix_len() + self.maps[set].len()
     }
 
     /// Whether nothing is stored.
     pub fn is_empty(&self) -> bool {
-        self.prefix_len() == 0 && self.maps[0].is_empty()
+        self.prefix_len() == 0 && self.maps.iter().all(SlotMap::is_empty)
     }
 
     /// Tokens of the shared prefix in use.
@@ -204,45 +218,51 @@ impl RowCache {
         &self.maps[self.set_index(layer, head)]
     }
 
-    fn set_index(&self, layer: usize, head: usize) -> usize {
-        match self.scope {
-            Scope::Global => 0,
-            Scope::PerLayer => layer,
-            Scope::PerHead => layer * self.n_kv_heads + head,
-        }
-    }
-
-    /// Own keys and values of a layer, `[H_kv, capacity, D]` by slot, keys after rotation.
-    pub fn layer(&self, layer: usize) -> (&Tensor, &Tensor) {
-        let (k, v) = &self.layers[layer];
-        (k, v)
+    /// The number of that set among [`RowCache::sets`].
+    pub fn set_index(&self, layer: usize, head: usize) -> usize {
+        self.scope.set_index(self.n_kv_heads(), layer, head)
     }
 
     /// Layers.
     pub fn n_layers(&self) -> usize {
-        self.layers.len()
+        self.store.n_layers()
     }
 
-    /// Lends the own keys of a layer after rotation, `[H_kv, capacity, D]` by slot.
-    ///
-    /// # Errors
-    /// If they are not on the CPU.
-    pub fn keys<R>(&self, layer: usize, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
-        with_f32(&self.layers[layer].0, f)
+    /// KV heads of a layer.
+    pub fn n_kv_heads(&self) -> usize {
+        self.store.n_kv_heads()
     }
 
-    /// Lends the own values of a layer, `[H_kv, capacity, D]` by slot.
-    ///
-    /// # Errors
-    /// If they are not on the CPU.
-    pub fn values<R>(&self, layer: usize, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
-        with_f32(&self.layers[layer].1, f)
+    /// All layers and KV heads, layer-major.
+    fn heads(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let n_kv_heads = self.n_kv_heads();
+        (0..self.n_layers()).flat_map(move |layer| (0..n_kv_heads).map(move |head| (layer, head)))
+    }
+
+    /// Own keys and values of a head, `[capacity, D]` by slot each; `None` where they are not on the host.
+    pub(crate) fn host(&self, layer: usize, head: usize) -> Option<(&[f32], &[f32])> {
+        self.store.host(layer, head)
+    }
+
+    /// Own keys and values of a head in some slots, `[slots, D]` each.
+    pub(crate) fn tensors(&self, layer: usize, head: usize, slots: &[u32]) -> Result<(Tensor, Tensor)> {
+        self.store.tensors(layer, head, slots)
     }
 
     /// Bytes of the own storage, free slots and originals included; a shared prefix is counted by its owner.
     pub fn bytes(&self) -> usize {
-        let stored: usize = self.layers.iter().map(|(k, v)| 4 * (k.elem_count() + v.elem_count())).sum();
-        stored + self.compacted.as_ref().map_or(0, Compacted::bytes)
+        self.store.bytes()
+    }
+
+    /// Bytes of the tokens held, set by set, originals and those of a shared prefix in use included.
+    pub fn held_bytes(&self) -> usize {
+        let held: usize = self.heads().map(|(layer, head)| self.len(self.set_index(layer, head))).sum();
+        held * self.store.vector_bytes()
+    }
+
+    /// Bytes of keys and values that went from a device to the host so far; clones of a cache count together.
+    pub fn bytes_to_host(&self) -> u64 {
+        self.store.bytes_to_host()
     }
 
     /// Marks slots free, in one kept set, where `keep` is false; returns how many. Moves no data.
@@ -266,7 +286,7 @@ impl RowCache {
         self.previous.clear();
     }
 
-    /// Whether positions can be appended: in order, after everything so far, and within a fixed capacity.
+    /// Whether positions can be appended: in order, after everything so far, and within fixed capacities.
     pub(crate) fn check_room(&self, positions: &[Pos]) -> Result<()> {
         if let Some((first, newest)) = positions.first().zip(positions.last()) {
             let ascending = positions.windows(2).all(|w| w[0] < w[1]);
@@ -278,24 +298,18 @@ impl RowCache {
                 });
             }
         }
-        let (free, capacity) = (self.free(), self.maps[0].capacity());
-        if positions.len() > free && self.capacity != Capacity::Growing {
-            return Err(Error::CacheFull { wanted: positions.len(), free, capacity });
+        match self.maps.iter().min_by_key(|map| map.n_free()) {
+            Some(fullest) if !self.is_growing && positions.len() > fullest.n_free() => {
+                let (free, capacity) = (fullest.n_free(), fullest.capacity());
+                Err(Error::CacheFull { wanted: positions.len(), free, capacity })
+            }
+            _ => Ok(()),
         }
-        Ok(())
-    }
-
-    /// Free slots of the fullest set.
-    fn free(&self) -> usize {
-        self.maps.iter().map(|m| m.capacity() - m.len()).min().unwrap_or(0)
     }
 
     /// Takes a slot for each position in every set, after [`RowCache::check_room`]; returns them set by set.
     pub(crate) fn reserve(&mut self, positions: &[Pos]) -> Result<Vec<Vec<Slot>>> {
-        let capacity = self.maps[0].capacity();
-        if let Some(more) = positions.len().checked_sub(self.free()).filter(|&n| n > 0) {
-            self.grow((capacity + more).max(2 * capacity))?;
-        }
+        self.grow_for(positions.len())?;
         self.last = positions.last().copied().or(self.last);
         let slots = self.maps.iter_mut().map(|map| positions.iter().filter_map(|&p| map.take(p)).collect()).collect();
         if let Some(compacted) = &mut self.compacted {
@@ -304,57 +318,54 @@ impl RowCache {
         Ok(slots)
     }
 
-    fn grow(&mut self, capacity: usize) -> Result<()> {
-        for (k, v) in &mut self.layers {
-            for stored in [k, v] {
-                let larger = Tensor::zeros((self.n_kv_heads, capacity, self.head_dim), DType::F32, &self.device)?;
-                larger.slice_set(stored, 1, 0)?;
-                *stored = larger;
+    /// Makes room for `n` tokens in the sets that have none.
+    fn grow_for(&mut self, n: usize) -> Result<()> {
+        if self.maps.iter().all(|map| map.n_free() >= n) {
+            return Ok(());
+        }
+        let wanted = |map: &SlotMap| {
+            let more = n.saturating_sub(map.n_free());
+            (more > 0).then(|| (map.capacity() + more).max(2 * map.capacity()))
+        };
+        let capacities: Vec<_> = self.maps.iter().map(wanted).collect();
+        for (layer, head) in self.heads() {
+            if let Some(capacity) = capacities[self.set_index(layer, head)] {
+                self.store.grow(layer, head, capacity)?;
             }
         }
-        if let Some(compacted) = &mut self.compacted {
-            compacted.grow(capacity)?;
+        for (map, capacity) in self.maps.iter_mut().zip(capacities) {
+            if let Some(capacity) = capacity {
+                map.grow(capacity);
+            }
         }
-        self.maps.iter_mut().for_each(|map| map.grow(capacity));
         Ok(())
     }
 
-    /// Moves the kept tokens to the front of their storage, in order of positions, and shrinks it to `capacity` slots.
+    /// Moves the kept tokens to the front of their storage, in order of positions, and shrinks or widens each set to
+    /// `capacity(set)` slots.
     ///
-    /// For policies that drop many at once; all sets must hold equally many.
-    pub fn compact(&mut self, capacity: usize) -> Result<()> {
-        let held = self.maps[0].len();
-        if self.maps.iter().any(|m| m.len() != held) || capacity < held {
+    /// For policies that drop many at once, or that give a set another budget.
+    ///
+    /// # Errors
+    /// If a set holds more, before anything is changed.
+    pub fn compact(&mut self, capacity: impl Fn(usize) -> usize) -> Result<()> {
+        if let Some((set, map)) = self.maps.iter().enumerate().find(|(set, map)| capacity(*set) < map.len()) {
             return Err(Error::Request {
                 what: "capacity to compact to",
-                expected: format!("at least the {held} tokens that every set holds"),
-                got: format!("{capacity}, with sets of {:?}", self.maps.iter().map(SlotMap::len).collect::<Vec<_>>()),
+                expected: format!("at least the {} tokens that kept set {set} holds", map.len()),
+                got: capacity(set).to_string(),
             });
         }
-        for layer in 0..self.layers.len() {
-            let (k, v) = &self.layers[layer];
-            self.layers[layer] = (self.gathered(layer, k, capacity)?, self.gathered(layer, v, capacity)?);
+        for (layer, head) in self.heads() {
+            let set = self.set_index(layer, head);
+            self.store.compact(layer, head, self.maps[set].order(), capacity(set))?;
         }
-        if let Some(compacted) = self.compacted.take() {
-            let gather = |(layer, keys): (usize, &Tensor)| self.gathered(layer, keys, capacity);
-            let originals = compacted.originals().iter().enumerate().map(gather).collect::<Result<_>>()?;
-            self.compacted = Some(compacted.gathered(originals, &self.maps, capacity));
-        }
-        self.maps.iter_mut().for_each(|map| map.compact(capacity));
-        Ok(())
-    }
-
-    /// The kept vectors of a layer in order of positions, in storage of `capacity` slots.
-    fn gathered(&self, layer: usize, stored: &Tensor, capacity: usize) -> Result<Tensor> {
-        let fresh = Tensor::zeros((self.n_kv_heads, capacity, self.head_dim), DType::F32, &self.device)?;
-        for head in 0..self.n_kv_heads {
-            let order = self.set_of(layer, head).order();
-            if !order.is_empty() {
-                let index = Tensor::new(order, &self.device)?;
-                let kept = stored.narrow(0, head, 1)?.index_select(&index, 1)?.contiguous()?;
-                fresh.narrow(0, head, 1)?.slice_set(&kept, 1, 0)?;
+        for (set, map) in self.maps.iter_mut().enumerate() {
+            if let Some(compacted) = &mut self.compacted {
+                compacted.gathered(set, map, capacity(set));
             }
+            map.compact(capacity(set));
         }
-        Ok(fresh)
+        Ok(())
     }
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use candle_core::Tensor;
 
-use super::write::write_runs;
-use super::{Pos, Rotation, RowCache, Scope};
+use super::store::{KvStore, Part};
+use super::{Pos, Precision, Rotation, RowCache, Scope};
 use crate::error::{Error, Result};
 
 /// The cache of a common beginning. Rows may use any number of its first tokens.
 #[derive(Debug)]
 pub struct Prefix {
     positions: Vec<Pos>,
-    /// `[H_kv, tokens, D]` keys and values of each layer, in order of positions.
-    layers: Vec<(Tensor, Tensor)>,
+    /// Keys and values of each layer and KV head, `[tokens, D]` in order of positions.
+    store: KvStore,
 }
 
 impl Prefix {
@@ -27,8 +27,9 @@ impl Prefix {
                 got: format!("{:?} with a prefix of {}", cache.scope(), cache.prefix_len()),
             });
         }
-        cache.compact(cache.sets()[0].len())?;
-        Ok(Self { positions: cache.sets()[0].positions().collect(), layers: cache.layers })
+        let n = cache.sets()[0].len();
+        cache.compact(|_| n)?;
+        Ok(Self { positions: cache.sets()[0].positions().collect(), store: cache.store })
     }
 
     /// Tokens.
@@ -46,15 +47,19 @@ impl Prefix {
         &self.positions
     }
 
-    /// Keys and values of a layer, `[H_kv, tokens, D]`.
-    pub(crate) fn layer(&self, layer: usize) -> (&Tensor, &Tensor) {
-        let (k, v) = &self.layers[layer];
-        (k, v)
+    /// Keys and values of a head, `[tokens, D]` each; `None` where they are not on the host.
+    pub(crate) fn host(&self, layer: usize, head: usize) -> Option<(&[f32], &[f32])> {
+        self.store.host(layer, head)
+    }
+
+    /// Keys and values of a head at some places, `[places, D]` each.
+    pub(crate) fn tensors(&self, layer: usize, head: usize, places: &[u32]) -> Result<(Tensor, Tensor)> {
+        self.store.tensors(layer, head, places)
     }
 
     /// Resident bytes.
     pub fn bytes(&self) -> usize {
-        self.layers.iter().map(|(k, v)| 4 * (k.elem_count() + v.elem_count())).sum()
+        self.store.bytes()
     }
 }
 
@@ -78,12 +83,13 @@ impl RowCache {
         let seen = hidden.end..n_tokens;
         if !seen.is_empty() {
             let slots = cache.reserve(&prefix.positions()[seen.clone()])?;
-            for (layer, (stored_k, stored_v)) in cache.layers.iter().enumerate() {
-                let (k, v) = prefix.layer(layer);
-                for (stored, shared) in [(stored_k, k), (stored_v, v)] {
-                    // Every set took the same slots, since all were empty.
-                    write_runs(stored, &shared.narrow(1, seen.start, seen.len())?, &slots[0])?;
-                }
+            let places: Vec<u32> = seen.map(|place| place as u32).collect();
+            for at in cache.heads() {
+                let (keys, values) = prefix.tensors(at.0, at.1, &places)?;
+                let own = &slots[cache.set_index(at.0, at.1)];
+                // What is shared was rounded when it was stored.
+                cache.store.write_tensor(Part::Keys, at, own, Precision::F32, &keys)?;
+                cache.store.write_tensor(Part::Values, at, own, Precision::F32, &values)?;
             }
         }
         // Where nothing is seen behind them, the hidden tokens still count.

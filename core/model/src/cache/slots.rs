@@ -23,6 +23,26 @@ pub enum Scope {
     PerHead,
 }
 
+impl Scope {
+    /// Kept sets of a model.
+    pub fn n_sets(self, n_layers: usize, n_kv_heads: usize) -> usize {
+        match self {
+            Self::Global => 1,
+            Self::PerLayer => n_layers,
+            Self::PerHead => n_layers * n_kv_heads,
+        }
+    }
+
+    /// The set that a KV head of a layer uses: one, one a layer, or one a layer and KV head (layer-major).
+    pub fn set_index(self, n_kv_heads: usize, layer: usize, head: usize) -> usize {
+        match self {
+            Self::Global => 0,
+            Self::PerLayer => layer,
+            Self::PerHead => layer * n_kv_heads + head,
+        }
+    }
+}
+
 /// The occupied and the free slots of one kept set.
 #[derive(Debug, Clone, Default)]
 pub struct SlotMap {
@@ -51,6 +71,11 @@ impl SlotMap {
     /// Slots, free or not.
     pub fn capacity(&self) -> usize {
         self.held.len()
+    }
+
+    /// Free slots.
+    pub fn n_free(&self) -> usize {
+        self.held.len() - self.order.len()
     }
 
     /// Occupied slots.

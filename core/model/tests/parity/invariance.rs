@@ -124,7 +124,7 @@ fn slots_and_compaction_change_no_bit() {
                 row.evict(set, keep);
             }
             if compact {
-                row.compact(40).unwrap();
+                row.compact(|_| 40).unwrap();
             }
             all[40..].iter().flat_map(|&t| feed(&decoder, &mut row, &[t], 1)).collect::<Vec<_>>()
         };

@@ -258,7 +258,7 @@ fn compacted_keys_are_those_of_a_dense_run_over_the_tokens_held() {
         }
         left.remove((5 * round) % left.len());
         if round == 4 {
-            cache.compact(25).unwrap();
+            cache.compact(|_| 25).unwrap();
         }
         left.push(*next);
         let mut dense = decoder.cache(Scope::Global, Capacity::Growing).unwrap();

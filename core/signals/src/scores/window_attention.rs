@@ -196,7 +196,7 @@ impl WindowQueries {
     /// # Errors
     /// If the keys are not on the CPU, or the queries are those of another model.
     pub fn of(&self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
-        let (layers, heads) = (cache.n_layers(), cache.layer(0).0.dims()[0]);
+        let (layers, heads) = (cache.n_layers(), cache.n_kv_heads());
         if layers != self.layers.len() || !self.width.is_multiple_of(heads.max(1)) {
             return Err(Error::QueryShape { expected: (layers, heads), got: (self.layers.len(), self.width) });
         }
