@@ -16,6 +16,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &["words", "kernels"]),
     ("tasks", &["words", "schemas", "grader", "model"]),
     ("signals", &["words", "model", "stats"]),
+    // Kernels: its operations compute their values with those of the decoder.
+    ("train", &["kernels", "model", "tasks"]),
     ("labeler", &["words", "schemas", "stats", "grader", "tasks", "model"]),
     ("analyzer", &["words", "schemas", "stats", "figures", "tasks", "model", "signals"]),
     ("eviction", &["words", "schemas", "stats", "figures", "grader", "tasks", "model", "signals"]),

@@ -23,9 +23,9 @@ use anyhow::{Context, Result, bail};
 use epikv_model::Device;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
-use epikv_model::train::{Checkpoint, Example, Score, Trainer, export_folder};
 use epikv_tasks::tiny::lesson::Lesson;
 use epikv_tasks::tiny::{Level, TinyProblem, vocabulary, write_tokenizer};
+use epikv_train::{Checkpoint, Example, Score, Trainer, export_folder};
 
 use crate::recipe::Recipe;
 

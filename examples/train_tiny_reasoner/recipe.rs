@@ -3,9 +3,9 @@
 use anyhow::{Context, Result};
 use epikv_model::config::{Architecture, ModelConfig, RopeScaling};
 use epikv_model::sampler::RandomStream;
-use epikv_model::train::{AdamWOptions, Example, TrainerOptions};
 use epikv_tasks::tiny::lesson::Lesson;
 use epikv_tasks::tiny::vocabulary;
+use epikv_train::{AdamWOptions, Example, TrainerOptions};
 use serde::Deserialize;
 
 /// Added to the recipe's seed.

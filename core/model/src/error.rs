@@ -191,7 +191,8 @@ impl Hint for Error {
 }
 
 impl Error {
-    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+    /// The error of a file that could not be read or written, for `map_err`.
+    pub fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         move |source| match source.kind() {
             std::io::ErrorKind::IsADirectory => Self::NotAFile { path: path.to_owned() },
             _ => Self::Io { path: path.to_owned(), source },

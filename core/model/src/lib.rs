@@ -9,6 +9,7 @@
 
 mod angles;
 mod attention;
+pub mod autograd;
 pub mod batch;
 pub mod cache;
 pub mod chat;
@@ -25,7 +26,6 @@ pub mod session;
 pub mod source;
 pub mod taps;
 pub mod tokenizer;
-pub mod train;
 
 pub use candle_core::{DType, Device, Tensor};
 pub use error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Training of small Llama-shaped decoders on the CPU: the same function as [`crate::decoder::Decoder`], with gradients.
+//! Training of small Llama-shaped decoders on the CPU: the same function as [`epikv_model::decoder::Decoder`], with gradients.
 //!
 //! [`Trainer::step`] splits a batch into packed parts, runs each through `forward` on a thread of its own, sums the
 //! gradients in the order of the parts and lets [`AdamW`] move the weights. Weights are one flat vector that

@@ -1,17 +1,18 @@
 //! Where each weight of the model stands in the flat vector, how it begins, and how a model grows in depth.
 
-use candle_core::{Device, Var};
+use epikv_model::Device;
+use epikv_model::autograd::Var;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
-use crate::config::ModelConfig;
-use crate::error::Result;
+use epikv_model::config::ModelConfig;
+use epikv_model::error::Result;
 
 /// Standard deviation of the embedding at the start.
 const EMBEDDING_SD: f64 = 0.05;
 
 /// Parameters of one block.
-pub(super) const PER_LAYER: usize = 6;
+pub(crate) const PER_LAYER: usize = 6;
 
 /// One matrix or vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +115,7 @@ impl ParameterLayout {
     }
 
     /// The same parameters as variables of the tensor library.
-    pub(super) fn variables(&self, flat: &[f32]) -> Result<Vec<Var>> {
+    pub(crate) fn variables(&self, flat: &[f32]) -> Result<Vec<Var>> {
         let variable = |p: &Parameter| Ok(Var::from_slice(p.of(flat), p.shape.as_slice(), &Device::Cpu)?);
         self.parameters.iter().map(variable).collect()
     }
@@ -124,7 +125,7 @@ impl ParameterLayout {
     /// The `k` copies of a block write `1 / k` of what it wrote, each after the one before: the block's one long step along
     /// the residual stream becomes `k` short ones. The function changes a little, and no copy is idle.
     /// Gradients of matrices that write stay as they were, those of the others shrink by `k`; so do the moments.
-    pub(super) fn grown(&self, deeper: &Self, flat: &[f32], holds: Holds) -> Vec<f32> {
+    pub(crate) fn grown(&self, deeper: &Self, flat: &[f32], holds: Holds) -> Vec<f32> {
         let mut grown = vec![0.0; deeper.n_weights()];
         let mut copy = |from: usize, to: usize, factor: f32| {
             let pairs = deeper.parameters[to].of_mut(&mut grown).iter_mut().zip(self.parameters[from].of(flat));
@@ -150,7 +151,7 @@ impl ParameterLayout {
 
 /// What a flat vector holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(crate) enum Holds {
     Weights,
     FirstMoments,
     SecondMoments,

@@ -6,30 +6,31 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, Device, InplaceOp1, InplaceOp2, Layout, Result, Shape, Tensor};
 use epikv_kernels::{pointwise, rope};
+use epikv_model::autograd::{CpuStorage, CustomOp1, InplaceOp1, InplaceOp2, Layout, Result, Shape, bail};
+use epikv_model::{Device, Tensor};
 
-use super::pointwise::{read, slice};
+use crate::pointwise::{read, slice};
 
 /// Queries of a head that are taken together.
 const BLOCK: usize = 64;
 
 /// Cosines and sines of positions `0..n`, `[n, D/2]` each.
 #[derive(Debug)]
-pub(super) struct Angles {
-    pub(super) cos: Vec<f32>,
-    pub(super) sin: Vec<f32>,
+pub(crate) struct Angles {
+    pub(crate) cos: Vec<f32>,
+    pub(crate) sin: Vec<f32>,
 }
 
 /// The operation for one packed batch.
 #[derive(Debug, Clone)]
-pub(super) struct CausalAttention {
-    pub(super) n_heads: usize,
-    pub(super) n_kv_heads: usize,
-    pub(super) head_dim: usize,
+pub(crate) struct CausalAttention {
+    pub(crate) n_heads: usize,
+    pub(crate) n_kv_heads: usize,
+    pub(crate) head_dim: usize,
     /// Rows of each sequence.
-    pub(super) lengths: Arc<[usize]>,
-    pub(super) angles: Arc<Angles>,
+    pub(crate) lengths: Arc<[usize]>,
+    pub(crate) angles: Arc<Angles>,
 }
 
 impl CausalAttention {
@@ -280,6 +281,6 @@ impl InplaceOp2 for SoftmaxGradient {
 fn elements(storage: &mut CpuStorage) -> Result<&mut Vec<f32>> {
     match storage {
         CpuStorage::F32(all) => Ok(all),
-        _ => candle_core::bail!("training runs in f32"),
+        _ => bail!("training runs in f32"),
     }
 }

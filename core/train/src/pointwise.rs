@@ -1,24 +1,25 @@
 //! Norm and gate with their gradients, row by row.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor};
 use epikv_kernels::{norm, pointwise};
+use epikv_model::Tensor;
+use epikv_model::autograd::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Storage, bail};
 
 /// The elements of a contiguous f32 tensor.
-pub(super) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+pub(crate) fn slice<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
     let all = storage.as_slice::<f32>()?;
     match layout.contiguous_offsets() {
         Some((from, to)) => Ok(&all[from..to]),
-        None => candle_core::bail!("expected a contiguous tensor, got strides {:?}", layout.stride()),
+        None => bail!("expected a contiguous tensor, got strides {:?}", layout.stride()),
     }
 }
 
 /// Runs `f` on the elements of a tensor.
-pub(super) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
+pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
     let tensor = tensor.contiguous()?;
     let (storage, layout) = tensor.storage_and_layout();
     match &*storage {
-        candle_core::Storage::Cpu(cpu) => Ok(f(slice(cpu, layout)?)),
-        _ => candle_core::bail!("training runs on the CPU only"),
+        Storage::Cpu(cpu) => Ok(f(slice(cpu, layout)?)),
+        _ => bail!("training runs on the CPU only"),
     }
 }
 
@@ -48,8 +49,8 @@ fn sigmoid(x: f32) -> f32 {
 
 /// Root-mean-square norm over the last axis: `y = x r w`, `r = (mean(x^2) + eps)^(-1/2)`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RmsNorm {
-    pub(super) eps: f32,
+pub(crate) struct RmsNorm {
+    pub(crate) eps: f32,
 }
 
 impl CustomOp2 for RmsNorm {
@@ -103,7 +104,7 @@ fn norm_gradient(x: &[f32], w: &[f32], dy: &[f32], eps: f32, dx: &mut [f32], dw:
 
 /// `silu(gate) * up`, from `[T, 2F]` with the gate first to `[T, F]`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gated;
+pub(crate) struct Gated;
 
 impl CustomOp1 for Gated {
     fn name(&self) -> &'static str {

@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candle_core::{Device, Tensor};
+use epikv_model::{Device, Tensor};
 
-use super::adamw::{AdamW, AdamWOptions};
-use super::attention::Angles;
-use super::example::{Example, Packed, parts};
-use super::forward;
-use super::layout::{Holds, ParameterLayout};
-use super::loss::{Score, cross_entropy};
-use super::pointwise::read;
-use crate::config::{Architecture, ModelConfig};
-use crate::error::{Error, Result};
+use crate::adamw::{AdamW, AdamWOptions};
+use crate::attention::Angles;
+use crate::example::{Example, Packed, parts};
+use crate::forward;
+use crate::layout::{Holds, ParameterLayout};
+use crate::loss::{Score, cross_entropy};
+use crate::pointwise::read;
+use epikv_model::config::{Architecture, ModelConfig};
+use epikv_model::error::{Error, Result};
 
 /// How a batch is worked through. Only `rows_a_part` and `optimiser` change bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,10 +44,10 @@ pub struct StepReport {
 /// A model under training.
 #[derive(Debug, Clone)]
 pub struct Trainer {
-    pub(super) config: ModelConfig,
-    pub(super) layout: ParameterLayout,
-    pub(super) weights: Vec<f32>,
-    pub(super) optimiser: AdamW,
+    pub(crate) config: ModelConfig,
+    pub(crate) layout: ParameterLayout,
+    pub(crate) weights: Vec<f32>,
+    pub(crate) optimiser: AdamW,
     options: TrainerOptions,
     angles: Arc<Angles>,
 }
@@ -63,7 +63,7 @@ impl Trainer {
         Self::assemble(config, weights, optimiser, options)
     }
 
-    pub(super) fn assemble(
+    pub(crate) fn assemble(
         config: ModelConfig,
         weights: Vec<f32>,
         optimiser: AdamW,
@@ -153,14 +153,14 @@ impl Trainer {
     }
 
     /// Logits of packed examples, `[T, vocab]`.
-    pub(super) fn logits(&self, packed: &Packed) -> Result<Tensor> {
+    pub(crate) fn logits(&self, packed: &Packed) -> Result<Tensor> {
         let variables = self.layout.variables(&self.weights)?;
         let logits = forward::logits(&self.config, &variables, &packed.inputs, &packed.lengths, &self.angles)?;
         Ok(logits.detach())
     }
 
     /// Gradient of `scale * loss` over some examples.
-    pub(super) fn gradient(&self, examples: &[Example], scale: f32) -> Result<(Vec<f32>, Score)> {
+    pub(crate) fn gradient(&self, examples: &[Example], scale: f32) -> Result<(Vec<f32>, Score)> {
         let packed = Packed::new(examples);
         let variables = self.layout.variables(&self.weights)?;
         let logits = forward::logits(&self.config, &variables, &packed.inputs, &packed.lengths, &self.angles)?;

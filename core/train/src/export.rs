@@ -1,15 +1,15 @@
-//! A trained model as a Hugging Face folder that Transformers and [`crate::model`] load.
+//! A trained model as a Hugging Face folder that Transformers and [`epikv_model::load`] read.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::checkpoint::{Floats, write_whole};
-use super::layout::Parameter;
-use super::trainer::Trainer;
-use crate::config::ModelConfig;
-use crate::error::{Error, Result};
+use crate::checkpoint::{Floats, write_whole};
+use crate::layout::Parameter;
+use crate::trainer::Trainer;
+use epikv_model::config::ModelConfig;
+use epikv_model::error::{Error, Result};
 
 /// Writes `config.json`, `generation_config.json` and `model.safetensors` (f16, or f32 if asked) to a folder, which is
 /// made if it is not there. Tokenizer files are the caller's.

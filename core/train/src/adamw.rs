@@ -1,6 +1,6 @@
 //! Adam with decoupled weight decay, over one flat vector of weights.
 
-use super::layout::ParameterLayout;
+use crate::layout::ParameterLayout;
 
 /// Constants of the optimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -19,26 +19,26 @@ impl Example {
     }
 
     /// Rows that it takes in a forward pass: the last token is only predicted.
-    pub(super) fn n_rows(&self) -> usize {
+    pub(crate) fn n_rows(&self) -> usize {
         self.tokens.len().saturating_sub(1)
     }
 }
 
 /// Examples side by side in one forward pass.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(crate) struct Packed {
     /// `[T]`.
-    pub(super) inputs: Vec<u32>,
+    pub(crate) inputs: Vec<u32>,
     /// `[T]`.
-    pub(super) targets: Vec<u32>,
+    pub(crate) targets: Vec<u32>,
     /// `[T]`.
-    pub(super) weights: Vec<f32>,
+    pub(crate) weights: Vec<f32>,
     /// Rows of each example.
-    pub(super) lengths: Vec<usize>,
+    pub(crate) lengths: Vec<usize>,
 }
 
 impl Packed {
-    pub(super) fn new(examples: &[Example]) -> Self {
+    pub(crate) fn new(examples: &[Example]) -> Self {
         let rows = |f: fn(&Example) -> &[u32]| examples.iter().flat_map(f).copied().collect();
         Self {
             inputs: rows(|e| &e.tokens[..e.n_rows()]),
@@ -50,7 +50,7 @@ impl Packed {
 }
 
 /// Cuts a batch into runs of examples with at most `max_rows` rows each, at least one example in each.
-pub(super) fn parts(examples: &[Example], max_rows: usize) -> Vec<Range<usize>> {
+pub(crate) fn parts(examples: &[Example], max_rows: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut first, mut rows) = (0, 0);
     for (i, example) in examples.iter().enumerate() {

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors, View};
 
-use super::adamw::AdamW;
-use super::layout::ParameterLayout;
-use super::trainer::{Trainer, TrainerOptions};
-use crate::config::ModelConfig;
-use crate::error::{Error, Result};
+use crate::adamw::AdamW;
+use crate::layout::ParameterLayout;
+use crate::trainer::{Trainer, TrainerOptions};
+use epikv_model::config::ModelConfig;
+use epikv_model::error::{Error, Result};
 
 /// Parts of the state, by the prefix of their tensors.
 const PARTS: [&str; 3] = ["weights", "first", "second"];
@@ -92,7 +92,7 @@ fn damaged(path: &Path, what: &str, error: &dyn std::fmt::Display) -> Error {
 }
 
 /// Writes a file so that readers see the old one or the new one.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp-train");
     let write = || {
         let mut file = std::fs::File::create(&temporary)?;
@@ -104,19 +104,19 @@ pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// A tensor to be written.
-pub(super) struct Floats {
+pub(crate) struct Floats {
     shape: Vec<usize>,
     bytes: Vec<u8>,
     dtype: Dtype,
 }
 
 impl Floats {
-    pub(super) fn new(shape: Vec<usize>, elements: &[f32]) -> Self {
+    pub(crate) fn new(shape: Vec<usize>, elements: &[f32]) -> Self {
         Self { shape, bytes: elements.iter().flat_map(|v| v.to_le_bytes()).collect(), dtype: Dtype::F32 }
     }
 
     /// Rounded to half precision.
-    pub(super) fn half(shape: Vec<usize>, elements: &[f32]) -> Self {
+    pub(crate) fn half(shape: Vec<usize>, elements: &[f32]) -> Self {
         let bytes = elements.iter().flat_map(|&v| half::f16::from_f32(v).to_le_bytes()).collect();
         Self { shape, bytes, dtype: Dtype::F16 }
     }

@@ -1,14 +1,15 @@
 //! The training forward against the decoder, gradients against differences, growth, and resuming.
 
 use super::*;
-use crate::batch::{LogitsOf, RowInput};
-use crate::cache::{Capacity, Scope};
-use crate::config::{Architecture, ModelConfig, RopeScaling};
-use crate::error::Result;
-use crate::linear::WeightFormat;
-use crate::load::{ModelRef, open};
-use crate::taps::ProbePlan;
-use crate::{Device, decoder::Decoder};
+use epikv_model::Device;
+use epikv_model::batch::{LogitsOf, RowInput};
+use epikv_model::cache::{Capacity, Scope};
+use epikv_model::config::{Architecture, ModelConfig, RopeScaling};
+use epikv_model::decoder::Decoder;
+use epikv_model::error::Result;
+use epikv_model::linear::WeightFormat;
+use epikv_model::load::{ModelRef, open};
+use epikv_model::taps::ProbePlan;
 
 /// Two layers.
 const ATOL_LOGITS: f32 = 1e-4;
@@ -64,7 +65,7 @@ fn logits_are_those_of_the_decoder_on_the_exported_folder() -> Result<()> {
     let (config, weights, _) = open(&ModelRef::Folder(folder.path().to_owned()))?;
     let decoder = Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32)?;
     let examples = examples();
-    let packed = super::example::Packed::new(&examples);
+    let packed = crate::example::Packed::new(&examples);
     let ours = trainer.logits(&packed)?;
     let mut first = 0;
     for example in &examples {

@@ -37,7 +37,7 @@ impl Score {
 ///
 /// # Shapes
 /// `logits`: `[T, vocab]`; `targets`, `weights`: `[T]`. Returns whether each row with weight was right.
-pub(super) fn cross_entropy(
+pub(crate) fn cross_entropy(
     logits: &mut [f32],
     targets: &[u32],
     weights: &[f32],

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Tensor, Var};
+use epikv_model::autograd::Var;
+use epikv_model::{Device, Tensor};
 
-use super::attention::{Angles, CausalAttention};
-use super::layout::PER_LAYER;
-use super::pointwise::{Gated, RmsNorm};
-use crate::config::ModelConfig;
-use crate::error::Result;
-use crate::rope::Rope;
+use crate::attention::{Angles, CausalAttention};
+use crate::layout::PER_LAYER;
+use crate::pointwise::{Gated, RmsNorm};
+use epikv_model::config::ModelConfig;
+use epikv_model::error::Result;
+use epikv_model::rope::Rope;
 
 /// Angles of the first `n` positions.
-pub(super) fn angles(config: &ModelConfig, n: usize) -> Arc<Angles> {
+pub(crate) fn angles(config: &ModelConfig, n: usize) -> Arc<Angles> {
     let (cos, sin) = Rope::new(config).angles(0..n as u32);
     Arc::new(Angles { cos, sin })
 }
@@ -21,7 +22,7 @@ pub(super) fn angles(config: &ModelConfig, n: usize) -> Arc<Angles> {
 ///
 /// # Shapes
 /// `inputs`: `[T]`, the sum of `lengths`; result: `[T, vocab]`. `weights` are in the order of the layout.
-pub(super) fn logits(
+pub(crate) fn logits(
     config: &ModelConfig,
     weights: &[Var],
     inputs: &[u32],
