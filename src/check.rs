@@ -1,4 +1,4 @@
-//! Something that must hold, and the figure that says whether it does.
+//! A check, with the figure that decides it.
 
 use serde_json::{Value, json};
 

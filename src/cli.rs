@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: commands and flags.
 
 #[cfg(test)]
 mod contract;

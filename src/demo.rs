@@ -1,6 +1,6 @@
-//! `epikv demo`: the whole flow on the embedded model, in one folder, with a check of itself at the end.
+//! `epikv demo`: the whole flow on the embedded model, in one folder, with checks at the end.
 //!
-//! Each step is the command that a user would type, so what the demo shows is what the commands do.
+//! Each step is the command that a user would type.
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `epikv doctor`: what this machine and this build are, and whether model and grader do what they should.
+//! `epikv doctor`: describes this machine and this build, and checks the model and the grader.
 
 use std::io::Write;
 

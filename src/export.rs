@@ -1,4 +1,4 @@
-//! `epikv export`: labelled traces as one HTML page that stands alone.
+//! `epikv export`: labelled traces as one self-contained HTML page.
 
 use std::collections::BTreeMap;
 use std::io::Write;

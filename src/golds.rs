@@ -1,4 +1,4 @@
-//! The grader on gold answers: each must be itself in a box, and no two of the built-in ones are the same.
+//! Checks of the grader on gold answers: each equals itself in a box, and no two of the built-in ones are equal.
 
 use epikv_grader::{Mode, compare, extract};
 

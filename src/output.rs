@@ -1,4 +1,4 @@
-//! Where results go: checked before the model is loaded, written whole, listed in the manifest.
+//! Output paths: checked before the model is loaded, written whole, listed in the manifest.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! `epikv policies`: the table of eviction policies and what their parts may be.
+//! `epikv policies`: lists the eviction policies and the values of their parts.
 
 use std::io::Write;
 

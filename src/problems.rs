@@ -1,4 +1,4 @@
-//! `epikv problems`: problems made by rule, with known answers.
+//! `epikv problems`: generated problems with known answers.
 
 use std::io::Write;
 

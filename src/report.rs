@@ -1,4 +1,4 @@
-//! How an error is shown: once, with its causes and what to try.
+//! Prints an error: once, with its causes and hints.
 
 use std::error::Error;
 use std::io::Write;

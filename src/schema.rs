@@ -1,4 +1,4 @@
-//! `epikv schema`: what the columns of the record files mean.
+//! `epikv schema`: describes the columns of the record files.
 
 use std::io::Write;
 

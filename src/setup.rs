@@ -1,4 +1,4 @@
-//! What every command does first: threads, logging, the model.
+//! The first steps of every command: threads, logging, the model.
 
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! `epikv signals`: what can be recorded, and what it means.
+//! `epikv signals`: lists the signals that can be recorded.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Baselines: what predicts the labels without looking inside the model.
+//! Baselines: predictors of the labels that do not use the model.
 //!
 //! | name | value at position `t` of trace `i` |
 //! | --- | --- |

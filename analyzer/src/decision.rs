@@ -1,8 +1,8 @@
-//! The area under the ROC curve at the moments that matter: at each eviction, over the tokens that could be evicted.
+//! The area under the ROC curve at decision time: at each eviction, over the tokens that could be evicted.
 //!
-//! A coefficient over a whole trace ranks tokens that never stood beside each other. Here a policy is replayed on the trace:
-//! the token with the lowest score goes whenever a layer holds more than `K` tokens, prompt and the newest `R` tokens being
-//! protected, and just before each eviction
+//! A coefficient over a whole trace compares tokens that are never candidates at the same time. Here a policy is
+//! replayed on the trace: the token with the lowest score is evicted whenever a layer holds more than `K` tokens.
+//! Prompt and the newest `R` tokens are protected. Just before each eviction
 //!
 //! ```text
 //! AUC = chance that an important candidate scores higher than an unimportant one, over the live candidates with a label

@@ -1,5 +1,5 @@
-//! Everything that is asked at the moments of eviction, under one budget: agreement of scores, their AUC, and the choice of
-//! layers; as rows and as Markdown.
+//! Studies at decision time under one budget: agreement of scores, their AUC, and the choice of layers; as rows and as
+//! Markdown.
 
 use std::collections::BTreeMap;
 

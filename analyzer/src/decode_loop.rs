@@ -1,4 +1,4 @@
-//! What a decode loop records of its own tokens is what a teacher-forced pass records of them afterwards.
+//! Test: a decode loop records the same signals of its own tokens as a teacher-forced pass afterwards.
 
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::sampler::Sampling;

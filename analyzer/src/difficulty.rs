@@ -1,8 +1,8 @@
-//! Does it depend on how hard a problem is which layers predict the labels?
+//! Do other layers predict the labels on harder problems?
 //!
-//! Every trace `i` has a difficulty `d_i` (the level of its problem, or else how long it reasons) and a coefficient at each
-//! layer of the step norm, `z_il = atanh(rho_il)`. Asked is whether the profile over layers changes with difficulty, not
-//! whether coefficients do as a whole, so a trace's mean over layers is taken away first:
+//! Every trace `i` has a difficulty `d_i` (the level of its problem, or else how long it reasons) and a coefficient at
+//! each layer of `hs_l2`, `z_il = atanh(rho_il)`. The question is whether the profile over layers changes with
+//! difficulty, not whether all coefficients do, so a trace's mean over layers is subtracted first:
 //!
 //! ```text
 //! y_il        = z_il - mean_l z_il

@@ -1,4 +1,4 @@
-//! Which kinds of tokens are important, ranked high, or kept, more often than chance has it?
+//! Which kinds of tokens are important, ranked high, or kept, more often than by chance?
 //!
 //! Three sets of tokens, each trace by itself:
 //!

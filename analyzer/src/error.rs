@@ -1,4 +1,4 @@
-//! What can go wrong between a trace and its coefficients.
+//! Errors of studies.
 
 use std::path::PathBuf;
 
@@ -141,8 +141,8 @@ impl Hint for Error {
             }
             Self::BadReference { .. } => {
                 let columns = "a reference is a CSV table with the columns signal and spearman_rho, a row a signal";
-                let names = "its figure is drawn from rows hs_l2_diff_lN or hs_l2_lN (or hs_l2 with a column layer), _rolling64 or";
-                Some(format!("{columns}; {names} _ema09 behind where they are smoothed"))
+                let names = "the figure uses rows named hs_l2_diff_lN or hs_l2_lN (or hs_l2 with a column layer)";
+                Some(format!("{columns}; {names}, with _rolling64 or _ema09 at the end if they are smoothed"))
             }
             Self::Schemas(error) => error.hint(),
             Self::Signals(error) => error.hint(),

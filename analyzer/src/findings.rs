@@ -1,4 +1,4 @@
-//! What a study found: a column against the labels, and all columns of a problem set.
+//! Findings of a study: a column against the labels, and all columns of a problem set.
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;
@@ -13,7 +13,7 @@ use crate::join::Labelled;
 use crate::lags::LagRho;
 
 epikv_words::words! {
-    /// Whose numbers a correlated signal is made of.
+    /// What a correlated signal is computed from.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Source {
         /// The model's.
@@ -81,7 +81,7 @@ impl TraceShape {
 /// One column against the labels of one problem set.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// Whose numbers they are.
+    /// What they are computed from.
     pub source: Source,
     /// Signal or baseline.
     pub signal: &'static str,

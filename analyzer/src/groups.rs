@@ -1,7 +1,7 @@
-//! Coefficients of many traces by column: what problem sets and models are compared on.
+//! Coefficients of many traces by column, for comparisons of problem sets and models.
 //!
-//! A group is one problem set under one model. It comes from this study, or from the `correlations_by_trace` of another run.
-//! Besides the columns there are contrasts over the layers of the step norm, one number a trace:
+//! A group is one problem set under one model. It comes from this study, or from the `correlations_by_trace` of another
+//! run. Besides the columns there are contrasts over the layers of `hs_l2`, one number a trace:
 //!
 //! | contrast | of the `z_l = atanh(rho_l)` of a trace |
 //! | --- | --- |

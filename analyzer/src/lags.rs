@@ -1,4 +1,4 @@
-//! The lag profile of a column: does it run before the important tokens, on them, or after them?
+//! The lag profile of a column: is the signal high before the important tokens, on them, or after them?
 //!
 //! ```text
 //! rho(lag) = Spearman's rho of the signal at t + lag with the label of t, within traces

@@ -1,7 +1,7 @@
-//! Does the late band say more than that a token was predictable? Rho within traces of the step norm, mean over the layers of
-//! band B and smoothed, with the label: as it is, and given the surprisal of the token smoothed alike.
+//! Does the late band say more than that a token was predictable? Rho within traces of the label with `hs_l2`, averaged
+//! over the layers of band B and smoothed: plain, and given the surprisal of the token, smoothed in the same way.
 //!
-//! If "the late band falls where the continuation is predictable" is all there is to it, the second is 0.
+//! If predictability explains the late band, the second is 0.
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::{mean, mean_of_counts};

@@ -1,8 +1,8 @@
-//! What a published table says of the claims that were made from it: the same questions as for our own coefficients.
+//! Tests of the published claims on a published table, with the same questions as for our own coefficients.
 //!
 //! | claim | holds if |
 //! | --- | --- |
-//! | two bands | rho of the smoothed step norm is positive at all of layers 7-13 and negative at all of 18-25 |
+//! | two bands | rho of the smoothed `hs_l2` is positive at all of layers 7-13 and negative at all of 18-25 |
 //! | smoothing helps | the rolling mean has the larger \|rho\| for every signal that the table has both ways |
 //! | length beats angle | the raw step norm has the larger \|rho\| than the cosine distance at every layer |
 //! | attention is weakest | raw accumulated attention has the smaller \|rho\| than the raw step norm at every layer |

@@ -1,8 +1,8 @@
 //! One teacher-forced pass over a trace, recording signals at all layers.
 //!
-//! The trace is fed as it stands, in chunks that bound the memory; since signals are streaming, the chunk size changes no
-//! value. Rolling windows start empty where decoding began, as they do at run time, or at the prompt's first token, as in
-//! the authors' study.
+//! The trace is fed in chunks that bound the memory. Signals are streaming, so the chunk size changes no value. Rolling
+//! windows start empty where decoding began, as they do at run time, or at the prompt's first token, as in the authors'
+//! study.
 
 use std::num::NonZeroUsize;
 

@@ -1,9 +1,8 @@
 //! Published coefficients to draw beside our own: a CSV table with the columns `signal` and `spearman_rho`.
 //!
-//! Rows of the step norm are named `hs_l2_diff_lN` or, in our words, `hs_l2_lN` or `hs_l2` with `N` in a column `layer`; behind
-//! stands `_rolling64` or `_mean64` for a mean, `_ema09`, or nothing where it was not smoothed. `N` is a layer of the reference
-//! model. Other rows are kept by their names alone. The file comes from elsewhere: a row that cannot be understood is an error
-//! that names its line and column.
+//! Rows of `hs_l2` are named `hs_l2_diff_lN`, `hs_l2_lN`, or `hs_l2` with `N` in a column `layer`. A smoothed row ends
+//! with `_rolling64` or `_mean64` for a mean, or `_ema09`. `N` is a layer of the reference model. Other rows are kept
+//! under their names. A row that cannot be understood is an error that names its line and column.
 
 use std::collections::BTreeMap;
 use std::path::Path;

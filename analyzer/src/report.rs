@@ -1,4 +1,4 @@
-//! The summary as Markdown whose columns line up, so that it reads as well in a terminal as in a page.
+//! The summary as Markdown with aligned columns, which is readable in a terminal too.
 
 use std::fmt::Write as _;
 

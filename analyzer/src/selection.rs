@@ -1,4 +1,5 @@
-//! Which score tells, at the moments of eviction, what is important? Scores as they are, and all layers and pairs of layers.
+//! Which score separates important tokens when tokens are evicted? The scores of policies, and all layers and pairs of
+//! layers.
 //!
 //! The value of a score is the mean over traces of the AUC at decision time ([`replay`]), with a trace bootstrap. Candidates
 //! of layers are made of `z_l`, the rolling z-score of `hs_l2` at layer `l`: `z_a`, `-z_b` and `z_a - z_b` for all pairs.

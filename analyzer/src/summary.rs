@@ -1,4 +1,4 @@
-//! What a study says in a few rows: the best layers, both bands, the paper's two layers, and the baselines beside them.
+//! Summary of a study in a few rows: the best layers, both bands, the paper's two layers, and the baselines.
 
 use epikv_signals::{EPIKV_LAYERS, REFERENCE_LAYERS, SignalRow, Smoother, find, map_layer};
 use serde::Serialize;
@@ -15,7 +15,7 @@ const SHOWN: [Smoother; 2] = [Smoother::Mean, Smoother::Z];
 /// A row: one column of the study, or a mean over a band of them. Undefined parts are null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SummaryRow {
-    /// Whose numbers they are.
+    /// What they are computed from.
     pub source: &'static str,
     /// Signal or baseline.
     pub signal: &'static str,

@@ -1,7 +1,7 @@
-//! What labels that cannot know the signal give: p-values, and how far rho lies from what such labels give.
+//! Surrogate tests: p-values, and the distance of rho from its mean under labels that do not depend on the signal.
 //!
-//! A smoothed signal has few independent values, so rho strays further from 0 without any relation: a coefficient means
-//! nothing without the spread that other labels give it. See [`epikv_stats::surrogate`].
+//! A smoothed signal has few independent values, so rho varies more around 0 without any relation. A coefficient is
+//! read beside the spread that other labels give. See [`epikv_stats::surrogate`].
 
 use epikv_stats::adjust::benjamini_hochberg;
 use epikv_stats::permutation::max_t_p;

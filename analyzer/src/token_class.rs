@@ -1,4 +1,4 @@
-//! What kind of token it is, from its text alone.
+//! Classes of tokens, by their text.
 
 epikv_words::words! {
     /// A class of tokens. The first that fits, in this order.

@@ -1,4 +1,4 @@
-//! The windows of a trace that were occluded: the unit that was intervened on.
+//! The occluded windows of a trace, which are the units of the intervention.
 //!
 //! Tokens of a window share its label, so a coefficient over tokens counts each intervention many times. Here a window has
 //! one value, the mean of the signal over its tokens, and one label, whether hiding it flipped the answer.

@@ -256,7 +256,7 @@ impl Hint for Error {
             }
             Self::PartForm { .. } => Some(with_list(None)),
             Self::SelectOf { .. } => {
-                Some("tokens can be drawn by h2o, tova, snapkv, snapkv-decode and vase".to_owned())
+                Some("select=draw works with the scores h2o, tova, snapkv, snapkv-decode and vase".to_owned())
             }
             Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))
@@ -266,10 +266,9 @@ impl Hint for Error {
                 Some("run the policy `full` too, or give the budget as a number or prompt+N".to_owned())
             }
             Self::NoLabels { .. } => Some("--labels DIR names the folder that `epikv label` wrote".to_owned()),
-            Self::OtherLabels { .. } => Some(
-                "labels belong to the prompts, and so to the model and prompt flags, that they were made with"
-                    .to_owned(),
-            ),
+            Self::OtherLabels { .. } => {
+                Some("use the model and prompt flags that the labels were made with".to_owned())
+            }
             Self::Conflict { .. } => Some("--fresh starts over, another --out keeps what is there".to_owned()),
             Self::Model(error) => error.hint(),
             Self::Signals(error) => error.hint(),

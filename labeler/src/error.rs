@@ -58,7 +58,7 @@ impl Hint for Error {
         match self {
             Self::NoFillerToken { .. } => Some("choose another --filler, for example token:ID".to_owned()),
             Self::Trace(error) => error.hint(),
-            Self::Interrupted { .. } => Some("the same command goes on from here".to_owned()),
+            Self::Interrupted { .. } => Some("run the same command again to go on".to_owned()),
             Self::Model(error) => error.hint(),
             _ => None,
         }

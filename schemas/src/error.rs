@@ -262,7 +262,7 @@ impl Hint for Error {
                 "the file may be cut short or not Parquet at all; compare its sha256 with manifest.jsonl, or make it again"
                     .to_owned()
             }
-            Self::LongLine { .. } => "JSON lines have one object a line; a list over several lines is none".to_owned(),
+            Self::LongLine { .. } => "JSON lines have one object a line, not a list over several lines".to_owned(),
             Self::NoSchema { .. } => {
                 "only files written by epikv carry a schema; a tool that rewrites them must keep the key-value metadata"
                     .to_owned()
@@ -294,7 +294,7 @@ fn io_hint(kind: io::ErrorKind) -> Option<String> {
             "check the permissions, or choose another place with --out"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "free some space and run again; files that were there before are as they were"
+            "free some space and run again; existing files are unchanged"
         }
         _ => return None,
     };

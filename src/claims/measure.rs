@@ -1,4 +1,4 @@
-//! The figures that bear on the claims, read from the files of a run.
+//! The figures for each claim, read from the files of a run.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `epikv claims`: what the papers claim, how it is tested, and what the files of a run say about it.
+//! `epikv claims`: the claims of the papers, how each is tested, and the figures of a run for it.
 
 mod measure;
 

@@ -1,4 +1,4 @@
-//! Problem sets and models against each other, and layers against difficulty.
+//! Comparisons of problem sets and models, and of layers with difficulty.
 
 use std::collections::BTreeMap;
 

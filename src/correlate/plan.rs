@@ -1,4 +1,4 @@
-//! What was typed, checked.
+//! Checks the flags of the command.
 
 use anyhow::{Result, bail};
 use epikv_analyzer::compare::Side;

@@ -1,8 +1,8 @@
-//! What was declared before a run: contrasts and the margin of equivalence, kept in the folder of the results.
+//! Declarations made before a run: contrasts and the margin of equivalence, kept in the folder of the results.
 //!
-//! A declaration counts only if it was made before there was anything to look at. Contrasts count while their first policy
-//! has no finished generation, and a margin while no policy that evicts has one; what comes later is refused or called
-//! exploratory, and the report says so.
+//! A declaration counts only if it was made before results were there. A contrast counts while its first policy has no
+//! finished generation, a margin while no policy that evicts has one. A later margin is refused, a later contrast is
+//! called exploratory, and the report says so.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `--layers-from`: layers that `epikv correlate --pick` chose, on problems that the run must not have.
+//! `--layers-from`: layers that `epikv correlate --pick` chose. The run must not have a problem that they were chosen
+//! on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

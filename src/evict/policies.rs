@@ -1,4 +1,4 @@
-//! Which policies are run and what they are compared with, from the flags.
+//! The policies to run and to compare with, from the flags.
 
 use std::io::Write;
 
@@ -49,8 +49,8 @@ pub(super) fn announce(settings: &Settings) -> Result<()> {
         if policy.policy.position == PositionMode::Rewound {
             writeln!(
                 err,
-                "warning: {policy}: positions are rewound at each eviction, so that kept keys seem to lie in the future; \
-                 only for reproducing runs that were made so"
+                "warning: {policy}: positions are rewound at each eviction, so new tokens can get smaller positions than kept \
+                 keys; use it only to reproduce runs that did this"
             )?;
         }
     }

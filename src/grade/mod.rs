@@ -28,7 +28,7 @@ pub(crate) fn run(args: &GradeArgs) -> Result<Done> {
     }
 }
 
-/// What became of a pair.
+/// Result of one pair.
 #[derive(Debug)]
 struct Graded {
     /// `None` where the text holds no answer.

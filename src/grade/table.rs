@@ -1,4 +1,4 @@
-//! What became of a file of pairs, by category.
+//! Table of the verdicts on a file of pairs, by category.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! `epikv label --import`, `--export` and `--compare-sentences`: labels of others, labels for others.
+//! `epikv label --import`, `--export` and `--compare-sentences`: labels from and for other programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! `epikv label --summary`: what the labels in some folders say, side by side.
+//! `epikv label --summary`: summaries of the labels in several folders, side by side.
 
 use std::fmt::Write as _;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The figures of a plan: how many requests fit, and the wall that explicit attention runs into.
+//! The figures of a plan: requests that fit, and memory of explicit attention.
 
 use anyhow::Result;
 use epikv_analyzer::figure::png;

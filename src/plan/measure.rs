@@ -1,4 +1,4 @@
-//! What a plan projects, measured: the model is run over prompts of some lengths and what it holds is counted.
+//! Measures what a plan projects: runs the model over prompts of given lengths and counts its memory.
 
 use anyhow::{Result, bail};
 use epikv_model::Device;

@@ -1,4 +1,4 @@
-//! What a plan needs to know of a model, and the arithmetic on it.
+//! The shape of a model, and the memory computed from it.
 //!
 //! ```text
 //! KV bytes a token    = 2 x layers x KV heads x head size x bytes a value

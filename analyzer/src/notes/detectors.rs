@@ -1,4 +1,4 @@
-//! What looks wrong: findings that say more about the data than about the signal.
+//! The section *Looks wrong*: findings that come from the data rather than from the signal.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Where smoothed signals stand beside the important tokens: the lag profile of each signal's smoothed column with the largest
-//! |rho| within traces.
+//! Lag profiles: for each signal, the smoothed column with the largest |rho| within traces.
 
 use epikv_signals::Smoother;
 

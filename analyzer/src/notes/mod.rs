@@ -1,5 +1,5 @@
-//! What a reader must know besides the table: what looks wrong, and what smoothing, rotation, position and the number of
-//! traces do to the coefficients. Each part is one file and gives Markdown lines; a part that has nothing to say gives none.
+//! Notes of the report beside its table: what looks wrong, and the effects of smoothing, rotation, position and the
+//! number of traces. Each note is one file and gives Markdown lines, or none.
 
 mod detectors;
 mod lags;

@@ -1,5 +1,5 @@
-//! Signals that run with the position: rho within traces of the raw signal with the position, mean over traces, and what
-//! is left of rho with the label given the position.
+//! Signals that depend on the position: rho within traces of the raw signal with the position, mean over traces, and
+//! rho with the label given the position.
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;

@@ -1,4 +1,5 @@
-//! Keys before and after rotation must say the same: a rotation keeps the norm and nearly the variance over channels.
+//! Keys before and after rotation must give nearly the same coefficients: a rotation keeps the norm and nearly the
+//! variance over channels.
 
 use epikv_signals::Smoother;
 

@@ -1,4 +1,4 @@
-//! What smoothing does to |rho|, every signal under the same smoothers, and what it does without any relation.
+//! Effect of smoothing on |rho|, with every signal under the same smoothers, and its effect without any relation.
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;

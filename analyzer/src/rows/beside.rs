@@ -1,4 +1,4 @@
-//! Rows of what stands beside the coefficients: comparisons, kinds of tokens, difficulty, groups.
+//! Rows of the side studies: comparisons, kinds of tokens, difficulty, groups.
 
 use epikv_schemas::{BandSurprisal, ComparisonRow, DifficultyRow, EnrichmentRow, GroupPair, HeterogeneityRow};
 use epikv_signals::Smoother;

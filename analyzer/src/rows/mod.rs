@@ -1,4 +1,4 @@
-//! From findings and recordings to rows of the record files.
+//! Rows of the record files, from findings and recordings.
 
 mod beside;
 mod recorded;

@@ -1,4 +1,4 @@
-//! Signals that were recorded before, out of core: a column is read from its files when its turn comes and dropped after.
+//! Recorded signals, a column at a time: each column is read from its files when it is needed and dropped afterwards.
 //!
 //! [`Stored`] finds the traces in the files of signals, which may be split over several folders, and checks every token
 //! against the traces; [`Stored::study`] then does what [`crate::study()`] does to recordings, with the same figures. A

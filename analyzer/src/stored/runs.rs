@@ -1,4 +1,4 @@
-//! Where the rows of each trace stand in a file of signals.
+//! The rows of each trace in a file of signals.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Chat messages to prompt text, by the model's own Jinja template, as Transformers renders it.
 //!
-//! A model without a template has none: no format is invented for it. Rendered prompts hold their special tokens as
-//! text, begin-of-sequence included, so they are encoded with `add_special = false`, as Transformers does.
+//! A model without a template gets no invented format. Rendered prompts hold their special tokens as text,
+//! begin-of-sequence included, so they are encoded with `add_special = false`, as Transformers does.
 //!
 //! **No clock.** `strftime_now` exists only when the caller gives a date, as text. Templates that check for it fall back to a
 //! date of their own; the others fail with an error that says so. The same messages always give the same prompt.

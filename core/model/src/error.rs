@@ -1,4 +1,4 @@
-//! What can go wrong between a model folder and a logit.
+//! Errors of loading and running a model.
 
 use std::path::{Path, PathBuf};
 
@@ -180,7 +180,7 @@ impl Hint for Error {
                     && source.to_string().contains(crate::chat::STRFTIME_NOW) =>
             {
                 Some(
-                    "the template asks for the day: --template-date '26 Jul 2024' gives it, in the form it asks for"
+                    "the template asks for a date: give it in the template's format, as in --template-date '26 Jul 2024'"
                         .to_owned(),
                 )
             }

@@ -1,4 +1,4 @@
-//! From logits to a token: greedy, or sampled with numbers that depend on (seed, problem, sample, step) and nothing else.
+//! Sampling: from logits to a token, greedy or with random numbers that depend on (seed, problem, sample, step) only.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};

@@ -1,4 +1,4 @@
-//! What a forward pass is asked to record, and what it recorded. Data in, data out: no callbacks.
+//! What a forward pass records: the request and the recorded tensors. There are no callbacks.
 
 mod next_token;
 mod reduce;

@@ -1,4 +1,4 @@
-//! From the layers of the reference model to those of another depth.
+//! Maps layers of the reference model to a model of another depth.
 
 /// Layers of the reference model, `DeepSeek-R1-Distill-Llama-8B`.
 pub const REFERENCE_LAYERS: usize = 32;

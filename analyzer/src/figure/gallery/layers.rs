@@ -32,7 +32,7 @@ const LINES: [Shown; 3] = [
     ("random weights, pooled", Source::RandomWeights, &RANDOM_WEIGHTS, |f| (f.correlation.pooled.rho, None)),
 ];
 
-/// The first signal that has layers (published coefficients exist for the step norm only), two smoothers, up to three problem
+/// The first signal that has layers (published coefficients exist for `hs_l2` only), two smoothers, up to three problem
 /// sets.
 pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
     let (signal, about) = (found.signal()?, found.about);

@@ -77,7 +77,7 @@ pub fn gallery(datasets: &[DatasetFindings], decided: &AtBudget, about: &About<'
 }
 
 impl Found<'_> {
-    /// The first signal that has layers: the step norm where it was recorded.
+    /// The first signal that has layers: `hs_l2` where it was recorded.
     fn signal(&self) -> Option<&'static str> {
         let of_model = |f: &&Finding| f.source == Source::Model && f.layer.is_some();
         self.datasets.iter().flat_map(|d| &d.findings).find(of_model).map(|f| f.signal)

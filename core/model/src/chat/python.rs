@@ -1,4 +1,4 @@
-//! What else differs between minijinja and Jinja as Transformers runs it.
+//! Differences between minijinja and the Jinja that Transformers runs.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The model that the program carries.
+//! The model embedded in the program.
 
 use super::files::ModelFiles;
 

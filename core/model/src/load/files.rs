@@ -1,4 +1,4 @@
-//! The files of a Hugging Face folder: on the disk, or carried by the program.
+//! The files of a Hugging Face folder, on the disk or embedded in the program.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Seek};

@@ -1,4 +1,4 @@
-//! The bytes of a GGUF header from front to back: nothing is read or allocated that the file does not hold.
+//! Reads the bytes of a GGUF header in order. Nothing is read or allocated beyond the file.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Sizes that no model of these families has: refused before anything is allocated for them.
+//! Upper limits of sizes. Larger ones are refused before anything is allocated.
 
 use std::path::Path;
 

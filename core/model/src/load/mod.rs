@@ -1,4 +1,4 @@
-//! Loading: from what `--model` says to a checked configuration and a source of tensors.
+//! Loading: from the value of `--model` to a checked configuration and a source of tensors.
 //!
 //! [`ModelRef`] tells the forms apart, [`open`] reads configuration and headers (no weights yet) and compares them, and
 //! [`Origin`] says where it all came from. Tokenizer and chat template are read from the same place by their own modules,

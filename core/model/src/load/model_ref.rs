@@ -1,4 +1,4 @@
-//! What `--model` takes, told apart by form and by what lies on the disk.
+//! The forms of `--model`, told apart by spelling and by the files on disk.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

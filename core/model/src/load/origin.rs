@@ -1,4 +1,4 @@
-//! Where a model came from: what goes into provenance, and where its tokenizer is to be looked for.
+//! Origin of a model: what goes into provenance, and where its tokenizer lies.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,6 +1,6 @@
-//! What a row is likely to generate. Read in one pass, it costs a pass instead of one a token.
+//! Drafts: tokens that a row is likely to generate. They are read in one pass instead of one pass a token.
 //!
-//! A draft changes no token: of each pass the row keeps what it would have chosen by single steps, and nothing more.
+//! A draft changes no token: the row keeps only the tokens that it would have chosen in single steps.
 
 use std::sync::Arc;
 

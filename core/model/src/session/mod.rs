@@ -1,4 +1,4 @@
-//! The one generation loop: rows come and go, each step feeds all of them.
+//! The generation loop: rows are added and leave when they end; each step feeds all of them.
 
 mod draft;
 mod row;

@@ -1,4 +1,4 @@
-//! What the model's distribution over the vocabulary says of each token: reductions of logits, block by block.
+//! Reductions of logits to numbers of each token, block by block.
 //!
 //! ```text
 //! surprisal(t) = -ln p(token t | tokens before t)        from the logits before t; null at the first token
