@@ -1,9 +1,8 @@
-//! A figure as data: from the same numbers come the SVG, the PNG, the PDF, the CSV and the Vega-Lite spec.
+//! A figure as data: from the same numbers come the SVG, the PNG, the CSV and the Vega-Lite spec.
 
 use super::heat::HeatChart;
 use super::lines::LineChart;
-use super::pdf::pdf;
-use super::png::{rendered, tree};
+use super::png::png;
 use super::vega;
 use crate::error::Result;
 
@@ -17,7 +16,7 @@ pub enum Chart {
 }
 
 /// Endings of the files of a figure, in the order of [`Chart::files`].
-pub const ENDINGS: [&str; 5] = ["svg", "png", "pdf", "csv", "vl.json"];
+pub const ENDINGS: [&str; 4] = ["svg", "png", "csv", "vl.json"];
 
 impl Chart {
     /// Stem of its files: `figure_bands`.
@@ -66,9 +65,7 @@ impl Chart {
     /// If it is too large to hold as a picture.
     pub fn files(&self) -> Result<Vec<(String, Vec<u8>)>> {
         let svg = self.svg();
-        // Pixels and page come from one reading of the drawing.
-        let tree = tree(&svg)?;
-        let contents = [rendered(&tree)?, pdf(&tree), self.csv().into_bytes(), self.vega().into_bytes()];
+        let contents = [png(&svg)?, self.csv().into_bytes(), self.vega().into_bytes()];
         let all = std::iter::once(svg.into_bytes()).chain(contents);
         Ok(ENDINGS.iter().map(|ending| format!("{}.{ending}", self.name())).zip(all).collect())
     }

@@ -1,4 +1,4 @@
-//! Figures. What is drawn is data first: the same numbers become the SVG, the PNG and PDF made from it, the CSV beside them
+//! Figures. What is drawn is data first: the same numbers become the SVG, the PNG made from it, the CSV beside them
 //! and a Vega-Lite spec that reads the CSV.
 //!
 //! [`gallery()`] makes [`Chart`]s of two kinds: lines over layers and coloured cells. The first is the detailed two-band figure
@@ -11,7 +11,6 @@ mod heat;
 mod lines;
 mod look;
 mod panel;
-mod pdf;
 mod png;
 mod vega;
 

@@ -13,27 +13,11 @@ use crate::error::{Error, Result};
 const DOTS_PER_INCH: f32 = 300.0;
 const POINTS_PER_INCH: f32 = 72.0;
 
-/// Renders an SVG of ours at 300 dots an inch.
+/// Renders an SVG of ours at 300 dots an inch, its letters as outlines of the font that the binary carries.
 ///
 /// # Errors
 /// If it is no SVG, or too large to hold.
 pub fn png(svg: &str) -> Result<Vec<u8>> {
-    rendered(&tree(svg)?)
-}
-
-/// The pixels of a drawing.
-pub(super) fn rendered(tree: &Tree) -> Result<Vec<u8>> {
-    let scale = DOTS_PER_INCH / POINTS_PER_INCH;
-    let size = tree.size();
-    let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
-    let mut pixels = Pixmap::new(width, height)
-        .ok_or_else(|| failed("a picture that fits into memory")(&format!("{width} x {height} pixels")))?;
-    resvg::render(tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| failed("a PNG")(&error))
-}
-
-/// An SVG as shapes, its letters as outlines of the font that the binary carries; lengths are points.
-pub(super) fn tree(svg: &str) -> Result<Tree> {
     /// Noto Sans, under the SIL Open Font License 1.1; read once.
     static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
         let mut fonts = Database::new();
@@ -41,13 +25,21 @@ pub(super) fn tree(svg: &str) -> Result<Tree> {
         fonts.set_sans_serif_family(FONT);
         Arc::new(fonts)
     });
+    // Lengths are points.
     let options = Options {
         fontdb: Arc::clone(&FONTS),
         font_family: FONT.to_owned(),
         dpi: POINTS_PER_INCH,
         ..Options::default()
     };
-    Tree::from_str(svg, &options).map_err(|error| failed("an SVG")(&error))
+    let tree = Tree::from_str(svg, &options).map_err(|error| failed("an SVG")(&error))?;
+    let scale = DOTS_PER_INCH / POINTS_PER_INCH;
+    let size = tree.size();
+    let (width, height) = ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
+    let mut pixels = Pixmap::new(width, height)
+        .ok_or_else(|| failed("a picture that fits into memory")(&format!("{width} x {height} pixels")))?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|error| failed("a PNG")(&error))
 }
 
 fn failed(expected: &'static str) -> impl Fn(&dyn std::fmt::Display) -> Error {
