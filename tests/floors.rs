@@ -31,7 +31,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("parquet", &["schemas"]),
     ("arrow", &["schemas"]),
     ("tokenizers", &["model"]),
-    ("resvg", &["analyzer"]),
+    ("resvg", &["figures"]),
 ];
 
 fn packages() -> Vec<Value> {

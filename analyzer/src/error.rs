@@ -99,13 +99,8 @@ pub enum Error {
         given: String,
     },
     /// A figure cannot be turned into pixels.
-    #[error("drawing the figure: expected {expected}, got {got}")]
-    Drawing {
-        /// What the renderer wants.
-        expected: &'static str,
-        /// What it says.
-        got: String,
-    },
+    #[error(transparent)]
+    Drawing(#[from] epikv_figures::Error),
     /// A file cannot be read.
     #[error(transparent)]
     Schemas(Box<epikv_schemas::Error>),

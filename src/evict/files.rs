@@ -59,7 +59,7 @@ pub(super) fn write(mut folder: RunFolder, cells: Cells, runs: &Runs, about: &Ab
     let text = report::markdown(summary, "Eviction", &facts(summary, model, settings));
     folder.write_bytes(FILES[2], text.as_bytes())?;
     folder.write_bytes(FILES[3], report::csv(summary).as_bytes())?;
-    if let Some(plot) = report::Plot::of_accuracy(summary, model.origin.id()) {
+    if let Some(plot) = report::accuracy_plot(summary, model.origin.id()) {
         let svg = report::svg(&plot);
         folder.write_bytes(FILES[4], svg.as_bytes())?;
         folder.write_bytes(FILES[5], &png(&svg)?)?;

@@ -1,64 +1,7 @@
-//! Colours, lines and sizes.
+//! Looks of the lines that are the same in every figure.
 
-/// How a line is told from others: by colour, dashes and marker. The colours are those of Okabe and Ito, told apart by people
-/// who see few.
-#[derive(Debug, PartialEq)]
-pub(super) struct LineLook {
-    pub(super) colour: &'static str,
-    dashes: &'static str,
-    width: f64,
-    pub(super) radius: f64,
-    marker: Marker,
-}
+use epikv_figures::layers::{LineLook, Marker};
 
-/// What stands at each point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Marker {
-    Filled,
-    Open,
-    /// Nothing to be seen: it carries the tooltip.
-    Unseen,
-}
-
-impl LineLook {
-    const fn new(colour: &'static str, dashes: &'static str, radius: f64, marker: Marker) -> Self {
-        Self { colour, dashes, width: 1.3, radius, marker }
-    }
-
-    const fn wide(self, width: f64) -> Self {
-        Self { width, ..self }
-    }
-
-    pub(super) fn style(&self) -> String {
-        let dashes =
-            if self.dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dashes) };
-        format!("stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dashes}", self.colour, self.width)
-    }
-
-    /// The style of a marker; a point that `is_alone`, between two gaps, is seen in any case.
-    pub(super) fn marker(&self, is_alone: bool) -> String {
-        let Self { colour, marker, .. } = self;
-        match marker {
-            Marker::Unseen if !is_alone => "fill=\"none\"".to_owned(),
-            Marker::Open => format!("fill=\"#ffffff\" stroke=\"{colour}\" stroke-width=\"0.8\""),
-            Marker::Filled | Marker::Unseen => format!("fill=\"{colour}\""),
-        }
-    }
-}
-
-/// Looks of the lines of a figure, in their order.
-pub(super) static LINE_LOOKS: [LineLook; 8] = [
-    LineLook::new("#0072b2", "", 1.7, Marker::Filled),
-    LineLook::new("#d55e00", "", 1.5, Marker::Open),
-    LineLook::new("#009e73", "4 2", 1.5, Marker::Filled),
-    LineLook::new("#cc79a7", "4 2", 1.5, Marker::Open),
-    LineLook::new("#e69f00", "1 2", 1.5, Marker::Filled),
-    LineLook::new("#56b4e9", "1 2", 1.5, Marker::Open),
-    LineLook::new("#595959", "6 2 1 2", 1.3, Marker::Filled),
-    LineLook::new("#1a1a1a", "6 2 1 2", 1.3, Marker::Open),
-];
-
-/// Looks of lines that are the same in every figure.
 pub(super) static POOLED: LineLook = LineLook::new("#0072b2", "", 1.7, Marker::Filled).wide(1.6);
 pub(super) static PUBLISHED: LineLook = LineLook::new("#d55e00", "", 1.3, Marker::Open).wide(1.0);
 pub(super) static WITHIN: LineLook = LineLook::new("#009e73", "4 2", 1.2, Marker::Unseen).wide(1.1);

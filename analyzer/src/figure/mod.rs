@@ -1,21 +1,17 @@
-//! Figures. What is drawn is data first: the same numbers become the SVG, the PNG made from it, the CSV beside them
-//! and a Vega-Lite spec that reads the CSV.
-//!
-//! [`gallery()`] makes [`Chart`]s of two kinds: lines over layers and coloured cells. The first is the detailed two-band figure
-//! of one problem set a panel.
+//! The figures of a study, each as data first ([`gallery()`]). The drawing is in `epikv-figures`.
 
-mod axis;
-mod chart;
 mod gallery;
-mod heat;
-mod lines;
 mod look;
-mod panel;
-mod png;
-mod vega;
 
-pub use chart::{Chart, ENDINGS};
+use epikv_figures::layers::Shade;
+pub use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
+pub use epikv_figures::{Chart, ENDINGS, HeatChart, HeatPanel, png};
+
 pub use gallery::{About, GALLERY, LAYERS, gallery};
-pub use heat::{HeatChart, HeatPanel};
-pub use lines::{Line, LineChart, LinePanel, LinePoint};
-pub use png::png;
+
+use crate::bands::Band;
+
+/// The bands as a figure shades them.
+fn shades(bands: &[Band]) -> Vec<Shade> {
+    bands.iter().map(|band| Shade { name: band.name, layers: band.layers.clone() }).collect()
+}

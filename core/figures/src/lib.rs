@@ -15,12 +15,24 @@
 //! assert!(document("a line", 12.0, &drawing).contains(">a &lt; b<"));
 //! ```
 
+mod axis;
+mod chart;
 mod csv;
 mod drawing;
+mod error;
+mod heat;
+pub mod layers;
 mod page;
+pub mod plot;
+mod png;
+mod vega;
 mod words;
 
+pub use chart::{Chart, ENDINGS};
 pub use csv::{number, quoted};
 pub use drawing::{Anchor, Drawing, Escaped, Length};
+pub use error::{Error, Result};
+pub use heat::{HeatChart, HeatPanel};
 pub use page::{FONT, GREY, INK, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
+pub use png::png;
 pub use words::{shortened, wrapped};

@@ -1,15 +1,14 @@
 //! The tables of an experiment as Markdown, which also reads well in a terminal, as CSV and as a figure.
 
-mod axis;
 mod csv;
-mod figure;
 mod plot;
 mod sections;
 pub(crate) mod table;
 
+pub use epikv_figures::plot::{Line, LineKind, Panel, Plot, Point, svg};
+
 pub use self::csv::csv;
-pub use self::figure::svg;
-pub use self::plot::{Line, LineKind, Panel, Plot, Point};
+pub use self::plot::accuracy_plot;
 pub use self::sections::swap;
 
 use self::table::{UNDEFINED, budget, bytes, number, percent, percents, table};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use epikv_stats::moments::mean;
 
-use super::super::heat::{HeatChart, HeatPanel};
 use super::{Chart, Found};
+use epikv_figures::{HeatChart, HeatPanel};
 
 pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
     let agreements = &found.decided.agreements;

@@ -2,10 +2,10 @@
 
 use epikv_signals::Smoother;
 
-use super::super::heat::{HeatChart, HeatPanel};
 use super::{Chart, Found};
 use crate::bands::{BAND_SIGNAL, Band, BandMean};
 use crate::findings::{DatasetFindings, Finding, Source};
+use epikv_figures::{HeatChart, HeatPanel};
 
 pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
     let smoother = *found.smoothers().first()?;

@@ -4,12 +4,14 @@
 use epikv_figures::shortened;
 use epikv_signals::{REFERENCE_LAYERS, Smoother};
 
-use super::super::lines::{Line, LineChart, LinePanel, LinePoint};
-use super::super::look::{LineLook, POOLED, PUBLISHED, RANDOM_WEIGHTS, WITHIN};
+use super::super::look::{POOLED, PUBLISHED, RANDOM_WEIGHTS, WITHIN};
+use super::super::shades;
 use super::{About, Chart, Found, LAYERS};
 use crate::bands::Band;
 use crate::findings::{DatasetFindings, Finding, Source};
 use crate::reference::{Reference, place_of_layer};
+use epikv_figures::layers::LineLook;
+use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// Problem sets that the figure holds; more would be too small to read.
 const MOST_DATASETS: usize = 3;
@@ -51,7 +53,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         panels: panels.collect(),
         columns: smoothers.len(),
         caption: caption(signal, &bands, found.datasets.len(), about, reference),
-        bands: bands.to_vec(),
+        bands: shades(&bands),
     }))
 }
 

@@ -11,11 +11,11 @@ mod two_band;
 
 use epikv_signals::Smoother;
 
-use super::chart::Chart;
 use crate::decisions::AtBudget;
 use crate::findings::{DatasetFindings, Finding, Source};
 use crate::reference::Reference;
 use crate::study::Settings;
+use epikv_figures::Chart;
 
 /// Stem of the files of the detailed figure, which a page shows first.
 pub const LAYERS: &str = "figure_layers";

@@ -3,10 +3,10 @@
 
 use epikv_signals::{EPIKV_LAYERS, REFERENCE_LAYERS, map_layer};
 
-use super::super::heat::{HeatChart, HeatPanel};
 use super::{Chart, Found};
 use crate::decisions::Decided;
 use crate::selection::Candidate;
+use epikv_figures::{HeatChart, HeatPanel};
 
 /// Name of the row and column of single layers.
 const ALONE: &str = "none";

@@ -3,11 +3,12 @@
 use epikv_stats::moments::mean;
 use epikv_stats::pool::clipped_z;
 
-use super::super::lines::{Line, LineChart, LinePanel, LinePoint};
+use super::super::shades;
 use super::{Chart, Found, counts};
 use crate::bands::Band;
 use crate::correlate::Figure;
 use crate::findings::{DatasetFindings, Finding, Source};
+use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// A height and its bar.
 type Drawn = (Option<f64>, Option<(f64, f64)>);
@@ -40,7 +41,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         title: format!("Rho of {signal}, pooled and within traces"),
         y_label: "Spearman's rho",
         n_layers,
-        bands: Band::both(n_layers).to_vec(),
+        bands: shades(&Band::both(n_layers)),
         panels: found.shown().iter().map(panel).collect(),
         columns: found.shown().len().min(2),
         caption: vec![

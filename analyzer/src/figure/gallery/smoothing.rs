@@ -1,9 +1,10 @@
 //! What smoothing does to rho over layers: one line a smoother, one panel a problem set.
 
-use super::super::lines::{Line, LineChart, LinePanel, LinePoint};
+use super::super::shades;
 use super::{Chart, Found, counts};
 use crate::bands::Band;
 use crate::findings::{DatasetFindings, Source};
+use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
     let (signal, n_layers) = (found.signal()?, found.about.n_layers);
@@ -23,7 +24,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         title: format!("Rho within traces of {signal} under each smoother"),
         y_label: "rho within traces",
         n_layers,
-        bands: Band::both(n_layers).to_vec(),
+        bands: shades(&Band::both(n_layers)),
         panels: found.shown().iter().map(panel).collect(),
         columns: found.shown().len().min(2),
         caption: vec![

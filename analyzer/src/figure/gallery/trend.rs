@@ -3,9 +3,9 @@
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;
 
-use super::super::lines::{Line, LineChart, LinePanel, LinePoint};
 use super::{Chart, Found, counts};
 use crate::findings::{DatasetFindings, Source};
+use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// Lines that can be told apart.
 const MOST_LINES: usize = 8;

@@ -1,9 +1,10 @@
 //! The two-band figure: rho over layers, one line a problem set, Fisher's interval as a ribbon, the trace bootstrap as bars.
 
-use super::super::lines::{Line, LineChart, LinePanel, LinePoint};
+use super::super::shades;
 use super::{Chart, Found, counts};
 use crate::bands::Band;
 use crate::findings::{DatasetFindings, Source};
+use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// Smoothers side by side.
 const SIDE_BY_SIDE: usize = 2;
@@ -61,6 +62,6 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
             format!("{}.", sets.join("; ")),
             format!("Model {}, {n_layers} layers.", found.about.model),
         ],
-        bands: bands.to_vec(),
+        bands: shades(&bands),
     }))
 }

@@ -1,10 +1,10 @@
 //! Coloured cells: rows against columns, on a scale of two colours that meet in white at a middle value.
 
-use epikv_figures::{
-    Anchor, Drawing, Escaped, GREY, INK, LABEL, LETTER, Length, SMALL, WIDTH, document, number, quoted, shortened,
-};
-
-use super::panel::{GAP, RIGHT, TOP, write_caption};
+use crate::csv::{number, quoted};
+use crate::drawing::{Anchor, Drawing, Escaped, Length};
+use crate::layers::panel::{GAP, RIGHT, TOP, write_caption};
+use crate::page::{GREY, INK, LABEL, LETTER, SMALL, WIDTH, document};
+use crate::words::shortened;
 
 /// Ends of the scale: orange below the middle, blue above, which people who see few colours tell apart.
 const LOW: [f64; 3] = [213.0, 94.0, 0.0];

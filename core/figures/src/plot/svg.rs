@@ -1,10 +1,10 @@
 //! A figure as SVG. Lengths are points, so that its text has the stated size in print: 7 pt or more. Numbers have fixed
 //! digits, so that equal figures are equal bytes.
 
-use epikv_figures::{Anchor, Drawing, Escaped, GREY, INK, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
-
 use super::axis::Axis;
-use super::plot::{Line, LineKind, Panel, Plot, Point};
+use super::{Line, LineKind, Panel, Plot, Point};
+use crate::drawing::{Anchor, Drawing, Escaped};
+use crate::page::{GREY, INK, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
 
 const LEFT: f64 = 34.0;
 /// Room of the legend.

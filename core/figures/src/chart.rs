@@ -1,10 +1,10 @@
 //! A figure as data: from the same numbers come the SVG, the PNG, the CSV and the Vega-Lite spec.
 
-use super::heat::HeatChart;
-use super::lines::LineChart;
-use super::png::png;
-use super::vega;
 use crate::error::Result;
+use crate::heat::HeatChart;
+use crate::layers::LineChart;
+use crate::png::png;
+use crate::vega;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]

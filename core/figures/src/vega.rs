@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::heat::HeatChart;
-use super::lines::LineChart;
+use crate::heat::HeatChart;
+use crate::layers::LineChart;
 
 /// The grammar that the specs are written in.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v5.json";
@@ -74,7 +74,7 @@ pub(super) fn heat(chart: &HeatChart) -> String {
         "domain": [middle - reach, middle, middle + reach],
         "range": ["#d55e00", "#ffffff", "#0072b2"],
     });
-    let names = |of: fn(&super::heat::HeatPanel) -> &Vec<String>| chart.panels.first().map(|panel| of(panel).clone());
+    let names = |of: fn(&crate::heat::HeatPanel) -> &Vec<String>| chart.panels.first().map(|panel| of(panel).clone());
     let (rows, columns) = (names(|p| &p.rows), names(|p| &p.columns));
     spec(
         chart.name,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn specs_name_the_columns_of_their_csv() {
-        let (chart, cells) = (super::super::lines::tests::chart(), super::super::heat::tests::chart());
+        let (chart, cells) = (crate::layers::lines::tests::chart(), crate::heat::tests::chart());
         for (name, text, csv) in [(chart.name, lines(&chart), chart.csv()), (cells.name, heat(&cells), cells.csv())] {
             let spec: Value = serde_json::from_str(&text).expect("JSON");
             let header: Vec<&str> = csv.lines().next().expect("a header").split(',').collect();

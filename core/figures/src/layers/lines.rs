@@ -1,13 +1,15 @@
 //! Lines over layers: panels side by side, each line with a ribbon, whiskers or neither, the zero line and shaded bands.
 
-use epikv_figures::{Anchor, Drawing, Escaped, INK, LABEL, Length, WIDTH, document, number, quoted, shortened};
-
-use super::axis::RhoAxis;
 use super::look::{LINE_LOOKS, LineLook};
 use super::panel::{
-    AXIS, Axes, Frame, GAP, HEADING, LEFT, LEGEND_LINE, PLOT, RIGHT, TICKS, TOP, draw_axes, draw_edges, write_caption,
+    AXIS, Axes, Frame, GAP, HEADING, LEFT, LEGEND_LINE, PLOT, RIGHT, Shade, TICKS, TOP, draw_axes, draw_edges,
+    write_caption,
 };
-use crate::bands::Band;
+use crate::axis::RhoAxis;
+use crate::csv::{number, quoted};
+use crate::drawing::{Anchor, Drawing, Escaped, Length};
+use crate::page::{INK, LABEL, WIDTH, document};
+use crate::words::shortened;
 
 /// Entries of a line of the legend.
 const LEGEND_COLUMNS: usize = 2;
@@ -51,7 +53,8 @@ impl Line {
     }
 
     /// The same with a look of its own.
-    pub(super) fn looking(self, look: &'static LineLook) -> Self {
+    #[must_use]
+    pub fn looking(self, look: &'static LineLook) -> Self {
         Self { look: Some(look), ..self }
     }
 }
@@ -79,7 +82,7 @@ pub struct LineChart {
     /// Layers of the model.
     pub n_layers: usize,
     /// Shaded bands.
-    pub bands: Vec<Band>,
+    pub bands: Vec<Shade>,
     /// Panels, row by row.
     pub panels: Vec<LinePanel>,
     /// Panels of a row.
@@ -90,7 +93,7 @@ pub struct LineChart {
 
 impl LineChart {
     /// Names of the lines in the order in which they first come, with their looks.
-    pub(super) fn looks(&self) -> Vec<(&str, &'static LineLook)> {
+    pub(crate) fn looks(&self) -> Vec<(&str, &'static LineLook)> {
         let mut looks: Vec<(&str, &'static LineLook)> = Vec::new();
         for line in self.panels.iter().flat_map(|panel| &panel.lines) {
             if !looks.iter().any(|(name, _)| *name == line.name) {
@@ -100,7 +103,7 @@ impl LineChart {
         looks
     }
 
-    pub(super) fn csv(&self) -> String {
+    pub(crate) fn csv(&self) -> String {
         let mut text = String::from("panel,line,layer,x,y,ribbon_lo,ribbon_hi,whisker_lo,whisker_hi\n");
         for panel in &self.panels {
             for line in &panel.lines {
@@ -117,7 +120,7 @@ impl LineChart {
         text
     }
 
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let columns = self.columns.max(1);
         let rows = self.panels.len().div_ceil(columns);
         let width = (WIDTH - LEFT - RIGHT - GAP * (columns - 1) as f64) / columns as f64;
@@ -246,6 +249,7 @@ fn legend(drawing: &mut Drawing, looks: &[(&str, &'static LineLook)], top: f64) 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::layers::look::Marker;
 
     pub(crate) fn chart() -> LineChart {
         let point = |layer: usize, y: f64| LinePoint {
@@ -268,7 +272,7 @@ pub(crate) mod tests {
             title: "A test".to_owned(),
             y_label: "rho",
             n_layers: 4,
-            bands: Band::both(4).to_vec(),
+            bands: [("A", 1..=1), ("B", 2..=3)].map(|(name, layers)| Shade { name, layers }).to_vec(),
             panels: vec![panel("mean64"), panel("z64")],
             columns: 2,
             caption: vec!["A sentence.".to_owned()],
@@ -296,18 +300,19 @@ pub(crate) mod tests {
 
     #[test]
     fn lines_keep_their_looks_and_points_their_places() {
+        static UNSEEN: LineLook = LineLook::new("#123456", "4 2", 1.2, Marker::Unseen);
         let mut chart = chart();
         let point = LinePoint { layer: 31, place: Some(3.4375), y: Some(0.2), ..LinePoint::default() };
         let gaps = [0, 2].map(|layer| LinePoint { layer, y: Some(0.0), ..LinePoint::default() });
         let undefined = LinePoint { layer: 1, ..LinePoint::default() };
-        let published = Line::new("published", vec![point]).looking(&super::super::look::PUBLISHED);
+        let published = Line::new("published", vec![point]).looking(&LINE_LOOKS[1]);
         let within = Line::new("within", vec![gaps[0], undefined, gaps[1], LinePoint { layer: 3, ..gaps[1] }]);
-        let lines = vec![published, within.looking(&super::super::look::WITHIN)];
+        let lines = vec![published, within.looking(&UNSEEN)];
         chart.panels = vec![LinePanel { lines, ..chart.panels[0].clone() }];
         assert!(chart.csv().contains("published,31,3.4375,0.2,"), "{}", chart.csv());
         let svg = chart.svg();
         let circles = |colour: &str| svg.matches(&format!("r=\"1.2\" fill=\"{colour}\"><title>within")).count();
-        assert_eq!((circles("#009e73"), circles("none")), (1, 2), "only the point between two gaps is seen");
+        assert_eq!((circles("#123456"), circles("none")), (1, 2), "only the point between two gaps is seen");
         assert_eq!(svg.matches("<polyline class=\"line\"").count(), 1);
     }
 }

@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use epikv_figures::FONT;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree, fontdb::Database};
 
 use crate::error::{Error, Result};
+use crate::page::FONT;
 
 /// Dots of an inch, of which a figure has 72 points.
 const DOTS_PER_INCH: f32 = 300.0;

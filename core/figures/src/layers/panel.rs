@@ -1,14 +1,15 @@
 //! Where things lie on a page of panels, and what a panel has besides its lines: bands, axes and the zero line.
 
-use epikv_figures::{Anchor, Drawing, Escaped, GREY, INK, LABEL, Length, SMALL, WIDTH};
+use std::ops::RangeInclusive;
 
-use super::axis::{RhoAxis, layer_ticks};
-use crate::bands::Band;
+use crate::axis::{RhoAxis, layer_ticks};
+use crate::drawing::{Anchor, Drawing, Escaped, Length};
+use crate::page::{self, GREY, INK, LABEL, SMALL, WIDTH};
 
 pub(super) const LEFT: f64 = 42.0;
-pub(super) const RIGHT: f64 = 8.0;
-pub(super) const GAP: f64 = 16.0;
-pub(super) const TOP: f64 = 6.0;
+pub(crate) const RIGHT: f64 = 8.0;
+pub(crate) const GAP: f64 = 16.0;
+pub(crate) const TOP: f64 = 6.0;
 /// Heading and ticks of a panel, above and below its axes.
 pub(super) const HEADING: f64 = 25.0;
 pub(super) const TICKS: f64 = 16.0;
@@ -18,6 +19,15 @@ pub(super) const LEGEND_LINE: f64 = 13.0;
 
 /// Height of the axes.
 pub(super) const PLOT: f64 = 132.0;
+
+/// A shaded band of layers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shade {
+    /// What is written in it.
+    pub name: &'static str,
+    /// Its layers.
+    pub layers: RangeInclusive<usize>,
+}
 
 /// Where the axes of a panel lie.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +56,7 @@ pub(super) struct Axes<'t> {
     pub(super) heading: &'t str,
     pub(super) note: &'t str,
     pub(super) y_label: &'t str,
-    pub(super) bands: &'t [Band],
+    pub(super) bands: &'t [Shade],
     /// Whether the panel has the vertical axis to itself.
     pub(super) labelled: bool,
 }
@@ -98,6 +108,6 @@ pub(super) fn draw_axes(drawing: &mut Drawing, frame: &Frame, axes: &Axes<'_>) {
 }
 
 /// The sentences below a figure; returns the lower edge.
-pub(super) fn write_caption(drawing: &mut Drawing, caption: &[String], bottom: f64) -> f64 {
-    epikv_figures::write_caption(drawing, caption, LEFT, WIDTH - LEFT - RIGHT, bottom)
+pub(crate) fn write_caption(drawing: &mut Drawing, caption: &[String], bottom: f64) -> f64 {
+    page::write_caption(drawing, caption, LEFT, WIDTH - LEFT - RIGHT, bottom)
 }
