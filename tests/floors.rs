@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("labeler", &["words", "schemas", "stats", "grader", "tasks", "model"]),
     ("analyzer", &["words", "schemas", "stats", "figures", "tasks", "model", "signals"]),
     ("eviction", &["words", "schemas", "stats", "figures", "grader", "tasks", "model", "signals"]),
-    ("notebooks-export", &["schemas", "stats"]),
+    ("notebooks-export", &["schemas", "stats", "figures"]),
 ];
 
 /// Which crates may depend on some outside crates at all.

@@ -1,8 +1,8 @@
 //! The figure: the trace from left to right, its parts, and a bar for each window in the row of its outcome.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
+use epikv_figures::{Drawing, INK, round_step};
 use epikv_schemas::{LabelWindow, Trace};
 
 use crate::html::{Escaped, or_null};
@@ -22,15 +22,15 @@ const AXIS: usize = 22;
 /// Characters of an answer that a bar's tooltip shows.
 const TOOLTIP_CHARS: usize = 80;
 
-/// Ticks of the axis at most.
-const TICKS: usize = 10;
+/// Steps of the axis at most.
+const STEPS: usize = 10;
 
 /// Fills of prompt, reasoning and answer.
 const PARTS: [(&str, &str); 3] = [("prompt", "#d9d9d9"), ("reasoning", "#f0e442"), ("answer", "#a6dcc8")];
 
 /// The SVG element.
 pub(crate) fn figure(trace: &Trace, checked: &Checked<'_>) -> String {
-    let mut figure = Figure { n_tokens: checked.n_tokens, top: GAP, body: String::new() };
+    let mut figure = Figure { n_tokens: checked.n_tokens, top: GAP, drawing: Drawing::default() };
     figure.label("prompt, reasoning, answer");
     for ((name, fill), span) in PARTS.into_iter().zip(&checked.parts) {
         figure.bar(span, fill, &format!("{name}: {}..{}", span.start, span.end));
@@ -52,7 +52,7 @@ pub(crate) fn figure(trace: &Trace, checked: &Checked<'_>) -> String {
     let title = format!("Windows of trace {} by outcome", Escaped(&trace.trace_id));
     format!(
         "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">\n<title>{title}</title>\n{}</svg>\n",
-        figure.top, figure.body
+        figure.top, figure.drawing.body
     )
 }
 
@@ -61,18 +61,12 @@ struct Figure {
     n_tokens: usize,
     /// Where the next row begins.
     top: usize,
-    body: String,
+    drawing: Drawing,
 }
 
 impl Figure {
     fn x(&self, pos: usize) -> f64 {
         LEFT + (RIGHT - LEFT) * pos as f64 / self.n_tokens.max(1) as f64
-    }
-
-    fn push(&mut self, element: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.body.write_fmt(element);
-        self.body.push('\n');
     }
 
     fn next(&mut self, height: usize) {
@@ -82,14 +76,18 @@ impl Figure {
     /// The word at the left of a row.
     fn label(&mut self, word: &str) {
         let y = self.top + BAR - 3;
-        self.push(format_args!("<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">{}</text>", LEFT - 8.0, Escaped(word)));
+        self.drawing.push(format_args!(
+            "<text x=\"{}\" y=\"{y}\" text-anchor=\"end\">{}</text>",
+            LEFT - 8.0,
+            Escaped(word)
+        ));
     }
 
     /// A bar over a span, one unit short of it so that neighbours stay apart; `tooltip` is HTML.
     fn bar(&mut self, span: &Range<usize>, fill: &str, tooltip: &str) {
         let (x, y) = (self.x(span.start), self.top);
         let width = (self.x(span.end) - x - 1.0).max(1.0);
-        self.push(format_args!(
+        self.drawing.push(format_args!(
             "<rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{BAR}\" fill=\"{fill}\"><title>{tooltip}</title></rect>"
         ));
     }
@@ -108,15 +106,15 @@ impl Figure {
 
     /// Positions below the last row.
     fn axis(&mut self) {
-        let y = self.top;
-        self.push(format_args!("<line x1=\"{LEFT}\" y1=\"{y}\" x2=\"{RIGHT}\" y2=\"{y}\" stroke=\"#1a1a1a\"/>"));
-        for pos in (0..=self.n_tokens).step_by(tick(self.n_tokens)) {
-            let (x, below, text) = (self.x(pos), y + 4, y + 17);
-            self.push(format_args!("<line x1=\"{x:.2}\" y1=\"{y}\" x2=\"{x:.2}\" y2=\"{below}\" stroke=\"#1a1a1a\"/>"));
-            self.push(format_args!("<text x=\"{x:.2}\" y=\"{text}\" text-anchor=\"middle\">{pos}</text>"));
+        let (y, text) = (self.top as f64, self.top + 17);
+        let style = format!("stroke=\"{INK}\"");
+        self.drawing.line((LEFT, y), (RIGHT, y), &style);
+        for pos in (0..=self.n_tokens).step_by(round_step(self.n_tokens, STEPS)) {
+            let x = self.x(pos);
+            self.drawing.line((x, y), (x, y + 4.0), &style);
+            self.drawing.push(format_args!("<text x=\"{x:.2}\" y=\"{text}\" text-anchor=\"middle\">{pos}</text>"));
         }
-        let text = y + 17;
-        self.push(format_args!("<text x=\"{}\" y=\"{text}\" text-anchor=\"end\">position</text>", LEFT - 30.0));
+        self.drawing.push(format_args!("<text x=\"{}\" y=\"{text}\" text-anchor=\"end\">position</text>", LEFT - 30.0));
         self.next(AXIS);
     }
 }
@@ -150,19 +148,6 @@ fn lanes<'s>(spans: impl Iterator<Item = &'s Range<usize>>) -> Vec<usize> {
         .collect()
 }
 
-/// The smallest of 1, 2, 5, 10, 20, ... that gives at most [`TICKS`] steps.
-fn tick(n_tokens: usize) -> usize {
-    let mut scale = 1;
-    loop {
-        for step in [1, 2, 5].map(|digit| digit * scale) {
-            if n_tokens / step <= TICKS {
-                return step;
-            }
-        }
-        scale *= 10;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,12 +156,5 @@ mod tests {
     fn overlapping_spans_take_lanes_of_their_own() {
         let spans = [0..32, 16..48, 32..64, 40..44, 48..60, 48..50];
         assert_eq!(lanes(spans.iter()), [0, 1, 0, 2, 1, 2]);
-    }
-
-    #[test]
-    fn ticks_are_round_and_few() {
-        for (n, want) in [(0, 1), (10, 1), (21, 2), (100, 10), (1234, 200), (99_999, 10_000), (110_000, 20_000)] {
-            assert_eq!(tick(n), want, "{n}");
-        }
     }
 }

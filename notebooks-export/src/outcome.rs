@@ -1,7 +1,9 @@
 //! The outcomes of a window: word, colour and meaning.
 //!
-//! Colours are those of Okabe and Ito (2008), told apart with the common colour-vision deficiencies. Colour never carries
-//! the meaning alone: in the figure each outcome has a row of its own with its word beside it.
+//! Colours are told apart with the common colour-vision deficiencies. Colour never carries the meaning alone: in the
+//! figure each outcome has a row of its own with its word beside it.
+
+use epikv_figures::{BLUE, ORANGE, PURPLE, SKY, VERMILION};
 
 /// An outcome as a page shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +18,12 @@ pub(crate) struct Outcome {
 
 /// All outcomes, flips first.
 pub(crate) const OUTCOMES: [Outcome; 6] = [
-    Outcome { word: "changed", meaning: "another answer", colour: "#d55e00" },
-    Outcome { word: "no_answer", meaning: "ended without an answer", colour: "#e69f00" },
-    Outcome { word: "truncated", meaning: "cut off before an answer", colour: "#cc79a7" },
+    Outcome { word: "changed", meaning: "another answer", colour: VERMILION },
+    Outcome { word: "no_answer", meaning: "ended without an answer", colour: ORANGE },
+    Outcome { word: "truncated", meaning: "cut off before an answer", colour: PURPLE },
     Outcome { word: "unsure", meaning: "the grader could not decide", colour: "#999999" },
-    Outcome { word: "same_value_other_form", meaning: "the same value, written differently", colour: "#56b4e9" },
-    Outcome { word: "same", meaning: "the same answer", colour: "#0072b2" },
+    Outcome { word: "same_value_other_form", meaning: "the same value, written differently", colour: SKY },
+    Outcome { word: "same", meaning: "the same answer", colour: BLUE },
 ];
 
 /// The place of a word in [`OUTCOMES`].

@@ -7,8 +7,14 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// A number in full; nothing where it is undefined.
-pub fn number(value: Option<f64>) -> String {
+pub fn number<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Adds a row.
+pub fn push_row(text: &mut String, fields: &[String]) {
+    *text += &fields.join(",");
+    text.push('\n');
 }
 
 #[cfg(test)]
@@ -18,6 +24,6 @@ mod tests {
     #[test]
     fn fields_are_quoted_where_they_must_be() {
         assert_eq!((quoted("a b"), quoted("a,\"b\"")), ("a b".to_owned(), "\"a,\"\"b\"\"\"".to_owned()));
-        assert_eq!((number(None), number(Some(0.5))), (String::new(), "0.5".to_owned()));
+        assert_eq!((number::<f64>(None), number(Some(0.5))), (String::new(), "0.5".to_owned()));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::colours::INK;
+
 /// Text as it may stand in an element or attribute; control characters, which XML does not have, become spaces.
 #[derive(Debug, Clone, Copy)]
 pub struct Escaped<'t>(pub &'t str);
@@ -76,6 +78,16 @@ impl Drawing {
             "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" text-anchor=\"{}\" fill=\"{colour}\">{}</text>",
             Length(at.0),
             Length(at.1),
+            anchor.name(),
+            Escaped(text)
+        ));
+    }
+
+    /// Adds a text that runs upwards.
+    pub fn turned(&mut self, x: impl fmt::Display, y: impl fmt::Display, size: f64, anchor: Anchor, text: &str) {
+        self.push(format_args!(
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{}\" fill=\"{INK}\" \
+             transform=\"rotate(-90 {x} {y})\">{}</text>",
             anchor.name(),
             Escaped(text)
         ));

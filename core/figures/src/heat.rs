@@ -1,9 +1,10 @@
 //! Coloured cells: rows against columns, on a scale of two colours that meet in white at a middle value.
 
-use crate::csv::{number, quoted};
+use crate::colours::{GREY, INK};
+use crate::csv::{number, push_row, quoted};
 use crate::drawing::{Anchor, Drawing, Escaped, Length};
 use crate::layers::panel::{GAP, RIGHT, TOP, write_caption};
-use crate::page::{GREY, INK, LABEL, LETTER, SMALL, WIDTH, document};
+use crate::page::{LABEL, LETTER, SMALL, WIDTH, document};
 use crate::words::shortened;
 
 /// Ends of the scale: orange below the middle, blue above, which people who see few colours tell apart.
@@ -79,8 +80,7 @@ impl HeatChart {
                         number(*value),
                         quoted(&marks.join(" and ")),
                     ];
-                    text.push_str(&fields.join(","));
-                    text.push('\n');
+                    push_row(&mut text, &fields);
                 }
             }
         }
@@ -112,15 +112,7 @@ impl HeatChart {
         for (c, name) in panel.columns.iter().enumerate() {
             let (x, y, name) = (left + (c as f64 + 0.5) * width, first - 3.0, shortened(name));
             if turned {
-                drawing.push(format_args!(
-                    "<text x=\"{}\" y=\"{}\" font-size=\"{SMALL}\" text-anchor=\"start\" fill=\"{INK}\" \
-                     transform=\"rotate(-90 {} {})\">{}</text>",
-                    Length(x + 2.5),
-                    Length(y),
-                    Length(x + 2.5),
-                    Length(y),
-                    Escaped(&name)
-                ));
+                drawing.turned(Length(x + 2.5), Length(y), SMALL, Anchor::Start, &name);
             } else if width > 11.0 || c % 2 == 0 {
                 drawing.text((x, y), SMALL, Anchor::Middle, INK, &name);
             }
@@ -165,13 +157,7 @@ impl HeatChart {
             ));
         }
         let middle = first + height * panel.rows.len() as f64 / 2.0;
-        drawing.push(format_args!(
-            "<text x=\"12\" y=\"{}\" font-size=\"{LABEL}\" text-anchor=\"middle\" fill=\"{INK}\" \
-             transform=\"rotate(-90 12 {})\">{}</text>",
-            Length(middle),
-            Length(middle),
-            Escaped(self.y_label)
-        ));
+        drawing.turned(12, Length(middle), LABEL, Anchor::Middle, self.y_label);
         first + height * panel.rows.len() as f64
     }
 

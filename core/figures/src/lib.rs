@@ -1,10 +1,16 @@
-//! What all figures share: elements of an SVG ([`Drawing`]), the page that they stand on ([`document`]), captions and names
-//! that fit, fields of the CSV beside a figure.
+//! The figures of all commands: charts, and what they are drawn with.
+//!
+//! A chart is data first. There are three kinds: lines over the layers of a model ([`layers`]) and coloured cells
+//! ([`HeatChart`]), which are a [`Chart`], and curves over a quantity from zero up ([`plot`]). The same numbers become an SVG,
+//! the PNG made from it ([`png()`]), a CSV and, for a [`Chart`], a Vega-Lite spec that reads the CSV.
+//!
+//! Below them are the elements of an SVG ([`Drawing`]), the page that they stand on ([`document`]), captions and names that
+//! fit, colours, ticks, and fields of a CSV.
 //!
 //! Everything is text with fixed digits, so that equal numbers give equal bytes. Lengths are points, so that text has its
 //! stated size in print: 7 pt or more.
 //!
-//! Not here: what is drawn and where, which belongs to the crate whose numbers they are.
+//! Not here: which numbers a figure shows and what its caption says. That belongs to the crate whose numbers they are.
 //!
 //! ```
 //! use epikv_figures::{Anchor, Drawing, INK, SMALL, document};
@@ -17,6 +23,7 @@
 
 mod axis;
 mod chart;
+mod colours;
 mod csv;
 mod drawing;
 mod error;
@@ -28,11 +35,13 @@ mod png;
 mod vega;
 mod words;
 
+pub use axis::round_step;
 pub use chart::{Chart, ENDINGS};
-pub use csv::{number, quoted};
+pub use colours::{BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION};
+pub use csv::{number, push_row, quoted};
 pub use drawing::{Anchor, Drawing, Escaped, Length};
 pub use error::{Error, Result};
 pub use heat::{HeatChart, HeatPanel};
-pub use page::{FONT, GREY, INK, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
+pub use page::{FONT, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
 pub use png::png;
 pub use words::{shortened, wrapped};

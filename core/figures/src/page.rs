@@ -1,5 +1,6 @@
 //! The page that a figure stands on.
 
+use crate::colours::INK;
 use crate::drawing::{Anchor, Drawing, Escaped};
 use crate::words::wrapped;
 
@@ -17,12 +18,6 @@ pub const LABEL: f64 = 8.0;
 
 /// Mean width of a letter over the font size; a little more than it is, so that nothing overlaps.
 pub const LETTER: f64 = 0.52;
-
-/// Colour of text and axes.
-pub const INK: &str = "#1a1a1a";
-
-/// Colour of what others are compared with.
-pub const GREY: &str = "#595959";
 
 /// From one line of a caption to the next.
 const CAPTION_LINE: f64 = 9.6;

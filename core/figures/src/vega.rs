@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::colours::{BLUE, VERMILION};
 use crate::heat::HeatChart;
 use crate::layers::LineChart;
 
@@ -72,7 +73,7 @@ pub(super) fn heat(chart: &HeatChart) -> String {
     let (middle, reach) = (chart.middle, chart.reach());
     let scale = json!({
         "domain": [middle - reach, middle, middle + reach],
-        "range": ["#d55e00", "#ffffff", "#0072b2"],
+        "range": [VERMILION, "#ffffff", BLUE],
     });
     let names = |of: fn(&crate::heat::HeatPanel) -> &Vec<String>| chart.panels.first().map(|panel| of(panel).clone());
     let (rows, columns) = (names(|p| &p.rows), names(|p| &p.columns));

@@ -6,9 +6,10 @@ use super::panel::{
     write_caption,
 };
 use crate::axis::RhoAxis;
-use crate::csv::{number, quoted};
+use crate::colours::INK;
+use crate::csv::{number, push_row, quoted};
 use crate::drawing::{Anchor, Drawing, Escaped, Length};
-use crate::page::{INK, LABEL, WIDTH, document};
+use crate::page::{LABEL, WIDTH, document};
 use crate::words::shortened;
 
 /// Entries of a line of the legend.
@@ -112,8 +113,7 @@ impl LineChart {
                     let (layer, x) = (point.layer.to_string(), point.x().to_string());
                     let mut row = vec![quoted(&panel.heading), quoted(&line.name), layer, x, number(point.y)];
                     row.extend(bounds.into_iter().flat_map(|(lo, hi)| [number(lo), number(hi)]));
-                    text.push_str(&row.join(","));
-                    text.push('\n');
+                    push_row(&mut text, &row);
                 }
             }
         }

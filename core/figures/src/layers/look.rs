@@ -1,7 +1,8 @@
 //! Colours, lines and sizes.
 
-/// How a line is told from others: by colour, dashes and marker. The colours are those of Okabe and Ito, told apart by people
-/// who see few.
+use crate::colours::{BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION};
+
+/// How a line is told from others: by colour, dashes and marker.
 #[derive(Debug, PartialEq)]
 pub struct LineLook {
     pub(crate) colour: &'static str,
@@ -53,12 +54,12 @@ impl LineLook {
 
 /// Looks of the lines of a figure, in their order.
 pub(super) static LINE_LOOKS: [LineLook; 8] = [
-    LineLook::new("#0072b2", "", 1.7, Marker::Filled),
-    LineLook::new("#d55e00", "", 1.5, Marker::Open),
-    LineLook::new("#009e73", "4 2", 1.5, Marker::Filled),
-    LineLook::new("#cc79a7", "4 2", 1.5, Marker::Open),
-    LineLook::new("#e69f00", "1 2", 1.5, Marker::Filled),
-    LineLook::new("#56b4e9", "1 2", 1.5, Marker::Open),
-    LineLook::new("#595959", "6 2 1 2", 1.3, Marker::Filled),
-    LineLook::new("#1a1a1a", "6 2 1 2", 1.3, Marker::Open),
+    LineLook::new(BLUE, "", 1.7, Marker::Filled),
+    LineLook::new(VERMILION, "", 1.5, Marker::Open),
+    LineLook::new(GREEN, "4 2", 1.5, Marker::Filled),
+    LineLook::new(PURPLE, "4 2", 1.5, Marker::Open),
+    LineLook::new(ORANGE, "1 2", 1.5, Marker::Filled),
+    LineLook::new(SKY, "1 2", 1.5, Marker::Open),
+    LineLook::new(GREY, "6 2 1 2", 1.3, Marker::Filled),
+    LineLook::new(INK, "6 2 1 2", 1.3, Marker::Open),
 ];

@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 
 use crate::axis::{RhoAxis, layer_ticks};
-use crate::drawing::{Anchor, Drawing, Escaped, Length};
-use crate::page::{self, GREY, INK, LABEL, SMALL, WIDTH};
+use crate::colours::{GREY, INK, THIN};
+use crate::drawing::{Anchor, Drawing, Length};
+use crate::page::{self, LABEL, SMALL, WIDTH};
 
 pub(super) const LEFT: f64 = 42.0;
 pub(crate) const RIGHT: f64 = 8.0;
@@ -64,8 +65,8 @@ pub(super) struct Axes<'t> {
 /// The left and lower edge, over everything else.
 pub(super) fn draw_edges(drawing: &mut Drawing, frame: &Frame) {
     let (left, right, bottom) = (frame.left, frame.left + frame.width, frame.top + PLOT);
-    drawing.line((left, frame.top), (left, bottom), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
-    drawing.line((left, bottom), (right, bottom), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
+    drawing.line((left, frame.top), (left, bottom), THIN);
+    drawing.line((left, bottom), (right, bottom), THIN);
 }
 
 /// Heading, bands, ticks and the zero line.
@@ -85,26 +86,22 @@ pub(super) fn draw_axes(drawing: &mut Drawing, frame: &Frame, axes: &Axes<'_>) {
     }
     for (value, text) in frame.rho.ticks() {
         let y = frame.y(value);
-        drawing.line((left - 3.0, y), (left, y), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
+        drawing.line((left - 3.0, y), (left, y), THIN);
         if axes.labelled {
             drawing.text((left - 5.0, y + 2.5), SMALL, Anchor::End, INK, &text);
         }
     }
     for layer in layer_ticks(frame.n_layers) {
         let x = frame.x(layer as f64);
-        drawing.line((x, bottom), (x, bottom + 3.0), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
+        drawing.line((x, bottom), (x, bottom + 3.0), THIN);
         drawing.text((x, bottom + 11.0), SMALL, Anchor::Middle, INK, &layer.to_string());
     }
     if axes.labelled {
-        let (x, y) = (left - 31.0, frame.top + PLOT / 2.0);
-        drawing.push(format_args!(
-            "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{LABEL}\" text-anchor=\"middle\" fill=\"{INK}\" \
-             transform=\"rotate(-90 {x:.2} {y:.2})\">{}</text>",
-            Escaped(axes.y_label)
-        ));
+        let (x, y) = (Length(left - 31.0), Length(frame.top + PLOT / 2.0));
+        drawing.turned(x, y, LABEL, Anchor::Middle, axes.y_label);
     }
     let zero = frame.y(0.0);
-    drawing.line((left, zero), (right, zero), &format!("class=\"zero\" stroke=\"{INK}\" stroke-width=\"0.6\""));
+    drawing.line((left, zero), (right, zero), &format!("class=\"zero\" {THIN}"));
 }
 
 /// The sentences below a figure; returns the lower edge.

@@ -1,11 +1,10 @@
 //! Curves over a quantity from zero up: rows of panels that share the vertical axis.
 
-mod axis;
 mod svg;
 
 pub use svg::svg;
 
-use crate::csv::quoted;
+use crate::csv::{number, push_row, quoted};
 
 /// A point with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,11 +74,11 @@ impl Plot {
         for (at, panel) in self.rows.iter().flatten().enumerate() {
             for line in &panel.lines {
                 for point in &line.points {
-                    let end = |end: Option<f64>| end.map_or(String::new(), |end| end.to_string());
-                    let (lo, hi) = (end(point.interval.map(|i| i.0)), end(point.interval.map(|i| i.1)));
+                    let (lo, hi) = point.interval.unzip();
                     let (label, name) = (quoted(&panel.x_label), quoted(&line.name));
-                    let place = [at.to_string(), label, name, point.x.to_string(), point.y.to_string(), lo, hi];
-                    text += &(place.join(",") + "\n");
+                    let place =
+                        [at.to_string(), label, name, point.x.to_string(), point.y.to_string(), number(lo), number(hi)];
+                    push_row(&mut text, &place);
                 }
             }
         }

@@ -1,10 +1,11 @@
 //! A figure as SVG. Lengths are points, so that its text has the stated size in print: 7 pt or more. Numbers have fixed
 //! digits, so that equal figures are equal bytes.
 
-use super::axis::Axis;
 use super::{Line, LineKind, Panel, Plot, Point};
-use crate::drawing::{Anchor, Drawing, Escaped};
-use crate::page::{GREY, INK, LABEL, LETTER, SMALL, WIDTH, document, write_caption};
+use crate::axis::Axis;
+use crate::colours::{BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, THIN, VERMILION};
+use crate::drawing::{Anchor, Drawing, Length};
+use crate::page::{LABEL, LETTER, SMALL, WIDTH, document, write_caption};
 
 const LEFT: f64 = 34.0;
 /// Room of the legend.
@@ -16,15 +17,15 @@ const PLOT: f64 = 118.0;
 const BELOW: f64 = 34.0;
 const LEGEND_LINE: f64 = 12.0;
 
-/// Colours of Okabe and Ito and a grey for what is compared with; dashes and markers tell the lines apart as well.
+/// Grey is for what is compared with; dashes and markers tell the lines apart as well.
 const LOOKS: [(&str, &str, Marker); 7] = [
     (GREY, "0.9 1.9", Marker::Square),
-    ("#0072b2", "", Marker::Circle),
-    ("#d55e00", "5 2", Marker::Square),
-    ("#009e73", "2 2", Marker::Triangle),
-    ("#cc79a7", "7 2 1.5 2", Marker::Diamond),
-    ("#e69f00", "4 1.5", Marker::Circle),
-    ("#56b4e9", "1.5 1.5", Marker::Square),
+    (BLUE, "", Marker::Circle),
+    (VERMILION, "5 2", Marker::Square),
+    (GREEN, "2 2", Marker::Triangle),
+    (PURPLE, "7 2 1.5 2", Marker::Diamond),
+    (ORANGE, "4 1.5", Marker::Circle),
+    (SKY, "1.5 1.5", Marker::Square),
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -103,7 +104,7 @@ fn draw_axes(drawing: &mut Drawing, frame: &Frame, panel: &Panel, y_label: Optio
     }
     for (value, label) in frame.x.ticks() {
         let (x, _) = frame.at(value, 0.0);
-        drawing.line((x, bottom), (x, bottom + 3.0), &format!("stroke=\"{INK}\" stroke-width=\"0.6\""));
+        drawing.line((x, bottom), (x, bottom + 3.0), THIN);
         // Neighbouring labels may need more room than their ticks: then every other stays.
         let step = frame.width / (frame.x.ticks().len().max(2) - 1) as f64;
         let crowded = label.chars().count() as f64 * SMALL * LETTER + 3.0 > step;
@@ -112,17 +113,12 @@ fn draw_axes(drawing: &mut Drawing, frame: &Frame, panel: &Panel, y_label: Optio
         }
     }
     drawing.push(format_args!(
-        "<rect x=\"{left:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{PLOT}\" fill=\"none\" stroke=\"{INK}\" stroke-width=\"0.6\"/>",
+        "<rect x=\"{left:.2}\" y=\"{:.2}\" width=\"{:.2}\" height=\"{PLOT}\" fill=\"none\" {THIN}/>",
         frame.top, frame.width
     ));
     drawing.text((left + frame.width / 2.0, bottom + 21.0), LABEL, Anchor::Middle, INK, &panel.x_label);
     if let Some(label) = y_label {
-        let (x, y) = (9.0, frame.top + PLOT / 2.0);
-        drawing.push(format_args!(
-            "<text x=\"{x:.2}\" y=\"{y:.2}\" font-size=\"{LABEL}\" text-anchor=\"middle\" fill=\"{INK}\" \
-             transform=\"rotate(-90 {x:.2} {y:.2})\">{}</text>",
-            Escaped(label)
-        ));
+        drawing.turned(Length(9.0), Length(frame.top + PLOT / 2.0), LABEL, Anchor::Middle, label);
     }
 }
 
