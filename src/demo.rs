@@ -161,12 +161,12 @@ fn checks(out: &Path) -> Result<Vec<Check>> {
         Check::share("reasoning tokens covered by windows", tested, reasoning),
         Check {
             good: auc.is_some_and(|auc| auc >= LEAST_AUC),
-            what: "labels recover what the answers are known to need",
+            what: "labels recover the values that the answers need",
             figure: auc.map_or("undefined".to_owned(), |auc| format!("AUC {auc:.3}")),
         },
-        Check::share("generations under a budget that kept it and lost nothing protected", held, evicting.len()),
+        Check::share("generations that kept the budget and lost no protected token", held, evicting.len()),
         Check::share("generations under a budget that evicted", fired, evicting.len()),
-        golds::reflexive("golds that the grader equates with themselves", &golds::built_in()),
+        golds::reflexive("gold answers that the grader finds equal to themselves", &golds::built_in()),
         Check {
             good: manifest.is_ok(),
             what: "files are what the manifest lists",

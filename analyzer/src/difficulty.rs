@@ -37,7 +37,7 @@ pub enum Unit {
     Contrast(Contrast),
 }
 
-/// One row: how a number of a trace goes with difficulty. Undefined parts are `None`.
+/// One row: correlation of a number of a trace with difficulty. Undefined parts are `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithDifficulty {
     /// The problem set.
@@ -152,13 +152,14 @@ pub fn markdown(found: &[WithDifficulty], what: &str, settings: &Settings) -> St
                 p_text(row.p)
             )),
             Unit::Contrast(contrast) => Some(format!(
-                "{start}: {} goes with difficulty at {statistic:+.2} {interval}, p {}",
+                "{start}: {} correlates with difficulty at {statistic:+.2} {interval}, p {}",
                 contrast.name(),
                 p_text(row.p)
             )),
             Unit::Layer(layer) => row.p_maxt.filter(|p| *p <= LEVEL).map(|p_maxt| {
                 format!(
-                    "{start}: layer {layer} goes with difficulty at {statistic:+.2} {interval}, p {} of all layers",
+                    "{start}: layer {layer} correlates with difficulty at {statistic:+.2} {interval}, p {} of all \
+                     layers",
                     p_text(Some(p_maxt))
                 )
             }),
@@ -207,7 +208,7 @@ mod tests {
         assert!(get(&moving, Unit::Layer(0)).statistic < Some(-0.8));
         assert!(get(&moving, Unit::Layer(7)).p_maxt <= Some(0.01));
         let settings = Settings { window: epikv_signals::DEFAULT_WINDOW, ..settings() };
-        assert!(markdown(&moving, "made", &settings).contains("layer 7 goes with difficulty"));
+        assert!(markdown(&moving, "made", &settings).contains("layer 7 correlates with difficulty"));
         let still = found(0.0);
         assert!(get(&still, Unit::Interaction).p > Some(0.05), "{:?}", get(&still, Unit::Interaction));
     }

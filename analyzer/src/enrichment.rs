@@ -249,10 +249,10 @@ pub fn markdown(found: &[Enrichment]) -> String {
     let heads = TokenClass::ALL.map(TokenClass::name).join(" | ");
     let rule = "| --- ".repeat(3 + TokenClass::ALL.len());
     format!(
-        "## Kinds of tokens\n\n{}\n\nWhat is in a set over what chance gives, `top`: as many of the highest values as are \
-         important, `kept`: what a policy of the score still holds at the end; * where q is at most {SHOWN_Q} over the \
-         classes under the sets of other traces. Counts: `enrichment.parquet`.\n\n| problem set | set | signal | {heads} \
-         |\n{rule}|\n{}",
+        "## Kinds of tokens\n\n{}\n\nCount of each class in a set divided by its count by chance. `top`: as many of the \
+         highest values as are important, `kept`: what a policy of the score still holds at the end; * where q is at most \
+         {SHOWN_Q} over the classes under the sets of other traces. Counts: `enrichment.parquet`.\n\n| problem set | set \
+         | signal | {heads} |\n{rule}|\n{}",
         labels.join("\n"),
         rows.join("\n")
     )

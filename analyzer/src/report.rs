@@ -45,7 +45,8 @@ pub fn markdown(summary: &Summary, settings: &Settings) -> String {
              not a sampling theory of a coefficient over tokens.",
             settings.fisher.name()
         ),
-        "\"best\" was chosen by |rho| on these same traces, so it is too good; bands and layers 10 and 21 were not chosen \
+        "\"best\" was chosen by |rho| on these same traces, so its rho is biased upwards; bands and layers 10 and 21 \
+         were not chosen \
          here."
             .to_owned(),
         "Rows of `random_weights` are the same signals of the same tokens through random weights of the same shape; \

@@ -66,7 +66,8 @@ pub(crate) fn beside(observed: Statistics, cross: &[Statistics], shift: &[Statis
     })
 }
 
-/// How far a statistic strays: deviations, so that a smoother whose rho strays further does not rule the maximum.
+/// Standard deviation of a statistic under the null. It scales the statistics, so that a smoother with a wider null
+/// does not decide the maximum.
 ///
 /// Mean and deviation are those of the surrogates and the observed one together. Were they of the surrogates alone, these would
 /// be measured against themselves and the observed one against others. Of 4,000 simulated families of 32 layers under the null,

@@ -297,7 +297,7 @@ fn layers_with_difficulty(run: &Run) -> Vec<String> {
     let of_pairs = run.pairs.iter().filter(|row| is_mean(&row.smoothing) && row.contrast == "trend");
     let trend = of_difficulty.filter_map(|row| {
         Some(format!(
-            "{}: the slope of hs_l2 over the layers goes with difficulty at {} over {} traces, p {:.3}",
+            "{}: the slope of hs_l2 over the layers correlates with difficulty at {} over {} traces, p {:.3}",
             row.dataset,
             with_interval(row.statistic?, row.boot_lo.zip(row.boot_hi)),
             row.n_traces,

@@ -77,7 +77,7 @@ pub(super) fn print_estimate(estimate: &Estimate, rates: Rates, as_json: bool) -
     Ok(Done::All)
 }
 
-/// How well the labels recover what the answers are known to need.
+/// How well the labels recover the values that the answers need.
 fn print_known(out: &mut impl Write, known: &Known) -> Result<()> {
     let auc = known.auc.map_or("-".to_owned(), |auc| format!("{auc:.3}"));
     writeln!(

@@ -47,7 +47,7 @@ pub(super) fn lines(found: &[DatasetFindings], settings: &Settings) -> Vec<Strin
             .iter()
             .filter(|f| is_dominated(f))
             .map(|f| format!("{} {}", name(f.signal, f.layer), f.smoother.name(settings.window)));
-        say("leaving out one trace takes more than half of pooled rho away", &dominated.collect::<Vec<_>>());
+        say("leaving out one trace removes more than half of pooled rho", &dominated.collect::<Vec<_>>());
     }
     lines.extend(flips(found, settings));
     lines

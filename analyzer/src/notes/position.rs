@@ -20,7 +20,7 @@ pub(super) fn lines(dataset: &DatasetFindings) -> Vec<String> {
         let partial = mean_of(finding, |shape| shape.rho_partial)?;
         let stratified = mean_of(finding, |shape| shape.rho_stratified)?;
         Some(format!(
-            "{} goes with the position at {trend:+.2}; rho with the label {within:+.3}, given the position {partial:+.3}, \
+            "{} correlates with the position at {trend:+.2}; rho with the label {within:+.3}, given the position {partial:+.3}, \
              within tenths of a trace {stratified:+.3}",
             name(finding.signal, finding.layer)
         ))

@@ -170,7 +170,7 @@ fn places(settings: &Settings, prepared: &[Prepared<'_>]) -> Vec<Place> {
     (0..prepared.len()).flat_map(|place| (0..settings.samples).map(move |sample| (place, sample))).collect()
 }
 
-/// Which problems a budget can hold under every policy: one that some policy cannot run is run under none, so that all are
+/// Which problems fit a budget under every policy: if one policy cannot fit a problem, every policy skips it, so that all are
 /// compared on the same problems.
 fn feasible(
     settings: &Settings,

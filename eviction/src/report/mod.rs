@@ -30,33 +30,36 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
     section(
         "Accuracy",
         accuracy(summary),
-        "Right answers with a 95 % interval over the generations that could be graded (Wilson; clustered by problem where there \
-         are several samples); a missing answer is not right. `tokens` and `s` are the mean of generated tokens and of seconds a \
-         generation; seconds are left out where they cannot be compared. `held` is the mean of the tokens that a layer held, `steady` that \
-         from the first eviction on, `peak` the most, means over problems; `kv` is what the peak takes; `evictions` counts steps \
-         after which tokens were evicted, over all problems; `certificate` counts problems in which the budget was kept after \
-         every eviction and nothing protected was lost, measured on the cache.",
+        "Right answers with a 95 % interval over the generations that could be graded (Wilson; clustered by problem where \
+         there are several samples); a missing answer is not right. `tokens` and `s` are the mean of generated tokens and \
+         of seconds a generation; seconds are left out where they cannot be compared. `held` is the mean of the tokens \
+         that a layer held, `steady` that from the first eviction on, `peak` the most, means over problems; `kv` is what \
+         the peak takes; `evictions` counts steps after which tokens were evicted, over all problems; `certificate` \
+         counts problems in which the budget was kept after every eviction and nothing protected was lost, measured on \
+         the cache.",
     );
     section(
         "Only the score differs",
         sections::swap(summary),
-        "Each table holds everything but the score; cells are right answers in percent with their 95 % intervals.",
+        "In each table only the score differs. Cells are right answers in percent with their 95 % intervals.",
     );
     section(
         "Cost",
         cost(summary),
-        "`capped` are generations that ended at a limit (Wilson). What a right answer cost is a sum over all generations, those \
-         of wrong answers too, over the right ones: in generated tokens, and in bytes of keys and values held times steps. \
-         Intervals resample problems; an open end means that too many resamples have no right answer.",
+        "`capped` are generations that ended at a limit (Wilson). The cost of a right answer is a sum over all \
+         generations, wrong ones included, divided by the number of right answers: in generated tokens, and in bytes of \
+         keys and values held times steps. Intervals resample problems; an open end means that too many resamples have no \
+         right answer.",
     );
     section(
         "Comparisons",
         comparison(summary),
-        "Paired by problem and sample: exact McNemar and Tango's interval of the difference for one run a problem; an exact sign \
-         flip of the differences by problem and a bootstrap over problems for more. Contrasts declared with `--primary` are \
-         adjusted by Holm; all others are exploratory and adjusted by Benjamini and Hochberg. Two policies are equivalent only \
-         within a margin declared with `--margin` before the run, if the whole interval lies inside it; `n for margin` are the \
-         problems at which a difference of the margin would be found in four of five runs, with as many discordant problems.",
+        "Paired by problem and sample: exact McNemar and Tango's interval of the difference for one run a problem; an \
+         exact sign flip of the differences by problem and a bootstrap over problems for more. Contrasts declared with \
+         `--primary` are adjusted by Holm; all others are exploratory and adjusted by Benjamini and Hochberg. Two \
+         policies are equivalent only within a margin declared with `--margin` before the run, if the whole interval lies \
+         inside it; `n for margin` are the problems at which a difference of the margin would be found in four of five \
+         runs, with as many discordant problems.",
     );
     section(
         "Problem sets",
@@ -67,14 +70,14 @@ pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> S
     section(
         "Draws",
         sections::components(summary),
-        "Components of the variance of right or not: between problems, between eviction seeds, between samples, and what the \
-         last two do together. A component below zero is noise about zero.",
+        "Components of the variance of right or not: between problems, between eviction seeds, between samples, and what \
+         the last two do together. A component below zero is noise about zero.",
     );
     section(
         "Drift",
         sections::drift(summary),
-        "Signals under eviction against those without, at the same tokens: mean absolute difference in units of the mean size, \
-         and Spearman's rho of the two, a mean over layers and generations.",
+        "Signals under eviction against those without, at the same tokens: mean absolute difference in units of the mean \
+         size, and Spearman's rho of the two, a mean over layers and generations.",
     );
     section(
         "Time",
@@ -254,8 +257,8 @@ pub fn notes(summary: &Summary) -> Vec<String> {
         }
         if group.position == PositionMode::Rewound.to_string() {
             notes.push(format!(
-                "{name}: positions are rewound, which lets kept keys lie in the future of new tokens; only for \
-                 reproducing runs made so"
+                "{name}: positions are rewound, so new tokens can get smaller positions than kept keys; use it only to \
+                 reproduce runs that did this"
             ));
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         columns: found.shown().len().min(2),
         caption: vec![
             format!("Spearman's rho of {signal} with the occlusion label of a token within traces, by smoother."),
-            "A smoothed series strays further from 0 without any relation: columns z_null and null_sd of correlations.parquet \
+            "A smoothed series varies more around 0 without any relation: columns z_null and null_sd of correlations.parquet \
              say how far."
                 .to_owned(),
             found.whose(),
