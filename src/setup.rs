@@ -27,8 +27,7 @@ pub(crate) fn logging(verbose: u8) {
 }
 
 /// Fixes the number of threads before any starts; returns it.
-///
-/// The tensor library counts the cores anew at each product unless it is told, so it is told.
+/// The tensor library counts the cores at each product unless the number is set, so it is set here.
 pub(crate) fn threads(wanted: Option<u16>) -> Result<usize> {
     /// The demo runs several commands in one process; the first has fixed it for all.
     static FIXED: OnceLock<usize> = OnceLock::new();

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use crate::join::Labelled;
 use crate::study::Sample;
 
-/// The step of the embedding, which knows two tokens and no context: recorded with every study.
+/// The change of the embedding, which depends on two tokens and no context. It is recorded with every study.
 pub const EMBEDDING: &str = "embed_l2";
 
 epikv_words::words! {

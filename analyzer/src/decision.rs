@@ -11,7 +11,7 @@
 //! The value of a trace is the mean over its evictions; at most [`MAX_MEASURED`] of them, evenly spread, are measured. A
 //! token without a score counts as lowest. Ties are evicted oldest first, as `epikv evict` does.
 //!
-//! Scores must be frozen. A score that is made anew at each step, such as accumulated attention, has to be given as it was
+//! Scores must be frozen. A score that is made again at each step, such as accumulated attention, has to be given as it was
 //! known at some age (`h2o_attn@age=64`): at birth a token has received attention from itself alone.
 //!
 //! Cost: `O(n log K)` and `O(K)` a measured eviction.
@@ -126,7 +126,7 @@ fn score(scores: &[Option<f32>], pos: usize) -> f32 {
 mod tests {
     use super::*;
 
-    /// The definition: a list of live tokens, searched anew at each step; with what is held unprotected at the end.
+    /// The definition: a list of live tokens, searched again at each step; with what is held unprotected at the end.
     fn slow(scores: &[Option<f32>], labels: &[Option<bool>], limits: Limits) -> Option<(f64, Vec<usize>)> {
         let mut live: Vec<usize> = Vec::new();
         let mut aucs = Vec::new();

@@ -114,7 +114,7 @@ pub fn enrichment(
     all
 }
 
-/// The raw columns whose sets are looked at: the scores, and the step norm at the two published layers.
+/// The raw columns whose sets are compared: the scores, and `hs_l2` at the two published layers.
 fn columns(traces: &[Trace<'_>], n_layers: usize, window: usize) -> Vec<Side> {
     let Some(first) = traces.first() else { return Vec::new() };
     let published = EPIKV_LAYERS.map(|layer| Some(map_layer(layer, n_layers)));
@@ -131,7 +131,7 @@ struct Trace<'s> {
 }
 
 impl Trace<'_> {
-    /// None where the trace lacks what the set is made of.
+    /// None where the trace lacks the values of the set.
     fn members(&self, set: &str, side: Option<Side>) -> Members {
         let tokens = self.sample.mask.tokens();
         let Some(side) = side else {

@@ -51,7 +51,7 @@ const MIN_PARTIAL: usize = 8;
 const STRATA: usize = 10;
 
 impl TraceShape {
-    /// Of a trace whose shape nobody asked for.
+    /// A trace of an arbitrary shape.
     pub(crate) fn unknown(trace: &Labelled) -> Self {
         let n_important = trace.important().iter().filter(|&&one| one).count();
         let n = trace.signal().len();

@@ -4,10 +4,10 @@
 //! rho(lag) = Spearman's rho of the signal at t + lag with the label of t, within traces
 //! ```
 //!
-//! pooled over traces as the coefficient at lag 0 is. A positive lag looks at what comes after the token. A smoother sees the
-//! tokens before, so that its profile is shifted to positive lags and as wide as its window: a large coefficient of a
-//! smoothed signal need not come from the token itself. Shifted positions outside the decoded tokens are left out, since
-//! smoothers start anew where decoding does.
+//! pooled over traces as the coefficient at lag 0 is. A positive lag takes the signal after the token. A smoother sees
+//! the tokens before, so that its profile is shifted to positive lags and as wide as its window: a large coefficient of
+//! a smoothed signal need not come from the token itself. Shifted positions outside the decoded tokens are left out,
+//! since smoothers start again where decoding does.
 
 use epikv_stats::pool::clipped_z;
 use epikv_stats::{RankScratch, moments};

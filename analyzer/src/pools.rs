@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::study::Sample;
 
-/// Problem sets that are looked at together as well, such as years of one competition.
+/// Problem sets that are also analysed together, such as years of one competition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
     /// Their names.

@@ -253,7 +253,7 @@ pub(crate) fn finding(
     Finding { source, signal, layer, smoother, correlation, windows, shapes, lags: Vec::new() }
 }
 
-/// A recorded series, smoothed. Smoothers start at the first token, and anew at the first decoded one.
+/// A recorded series, smoothed. Smoothers start at the first token, and again at the first decoded one.
 pub(crate) fn smooth<'v>(
     values: &'v [Option<f32>],
     n_prompt: usize,

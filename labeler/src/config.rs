@@ -97,7 +97,7 @@ pub struct Settings {
     pub answer: AnswerKind,
     /// Whether windows start at the prompt's end, also where the model opened its reasoning itself.
     pub from_prompt_end: bool,
-    /// Whether traces with an unusable control are labelled all the same.
+    /// Whether traces with an unusable control are labelled too.
     pub include_unusable: bool,
     /// Windows of the run that are regenerated twice more for the noise floor. Changes no result.
     pub noise_floor: usize,

@@ -22,7 +22,7 @@ pub enum Filler {
     RandMulti,
     /// A given token.
     Token(u32),
-    /// A text, repeated until the window is full; its tokens begin anew in each window.
+    /// A text, repeated until the window is full; its tokens begin again in each window.
     Text(String),
 }
 

@@ -4,8 +4,8 @@
 //!
 //! | intervention | context of the answer | who cannot see the window |
 //! | --- | --- | --- |
-//! | `occlude` | `x[..s] f.. x[e..b]` | nobody sees its content; the positions stay |
-//! | `masked-all` | `x[..s]`, then `x[e..b]` at their own positions | every token after it, computed anew |
+//! | `occlude` | `x[..s] f.. x[e..b]` | no token sees its content; the positions stay |
+//! | `masked-all` | `x[..s]`, then `x[e..b]` at their own positions | every token after it, computed again |
 //! | `masked-answer` | `x[..b]`, the window's keys and values removed | the last context token and the answer |
 //! | `evict`, lag `w` | `x[..e+w]`, the window's keys and values removed | the token `e+w-1` and all that the model then writes, reasoning included |
 //! | `truncate` | `x[..s]` and the closing tag of `x` | nothing after `s` is left; the context gets shorter |
@@ -29,7 +29,7 @@ pub enum Intervention {
     MaskedAnswer,
     /// Hidden from everything after it.
     MaskedAll,
-    /// The trace ends at the window: the variant that the paper gave up, for it measures positions.
+    /// The trace ends at the window: a variant that the paper rejected, since it measures positions.
     Truncate,
     /// Dropped from the cache some tokens after its end; the model goes on by itself.
     Evict {
@@ -94,7 +94,7 @@ impl Intervention {
         }
     }
 
-    /// Tokens of the context whose keys and values are those of the trace, so that they need not be computed anew.
+    /// Tokens of the context whose keys and values are those of the trace, so that they need not be computed again.
     pub(crate) fn n_shared(self, span: &Range<usize>, n_context: usize) -> usize {
         match self {
             Self::Occlude | Self::Truncate => span.start.min(n_context - 1),

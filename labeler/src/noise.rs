@@ -14,7 +14,7 @@ use crate::regenerate::{Context, Regenerated, regenerate};
 /// What was repeated, and how much of it came out otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct NoiseFloor {
-    /// Windows that were looked at.
+    /// Windows that were checked.
     pub n_windows: usize,
     /// Of these, the windows overwritten by their own tokens after which the text was not that of the control.
     pub n_identity_changed: usize,

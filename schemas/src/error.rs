@@ -102,7 +102,7 @@ pub enum Error {
     NoSchema {
         /// The file.
         path: PathBuf,
-        /// The schema that the reader wants, `name/major.minor`.
+        /// The schema that the reader expects, `name/major.minor`.
         expected: String,
     },
     /// The file holds another table.
@@ -110,7 +110,7 @@ pub enum Error {
     OtherTable {
         /// The file.
         path: PathBuf,
-        /// Name of the table that the reader wants.
+        /// Name of the table that the reader expects.
         expected: &'static str,
         /// What `epi.schema` says.
         got: String,

@@ -24,7 +24,7 @@ const FILE: &str = "manifest.jsonl";
 /// More than a million lines; a larger file is not a manifest of ours.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A finished file and whatever the run wants to remember about it: started, finished, host, threads, batch.
+/// A finished file and notes of the run about it: started, finished, host, threads, batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The file.

@@ -66,7 +66,7 @@ impl<'p> Batches<'p> {
         })
     }
 
-    /// What `decode` makes of the number of the next batch's first row and of the batch; `None` at the end.
+    /// The result of `decode` for the number of the next batch's first row and the batch; `None` at the end.
     pub(crate) fn next<T>(&mut self, decode: impl FnOnce(usize, &RecordBatch) -> Result<T>) -> Result<Option<T>> {
         guarded(self.path, || {
             let Some(batch) = self.reader.next() else {

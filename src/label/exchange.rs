@@ -24,7 +24,7 @@ struct Labelled {
     importance: Vec<i64>,
 }
 
-/// Takes over labels of the traces in `trace_file`, which `epikv trace --import` made of the same lines.
+/// Imports labels of the traces in `trace_file`, which `epikv trace --import` made from the same lines.
 pub(super) fn run_import(lines: &Path, trace_file: &Path, out: &Path, args: &ModelArgs) -> Result<Done> {
     let mut folder = RunFolder::open(out, &FILES[1..3], args.fresh)?;
     let (traces, _) = read_table::<Trace>(trace_file)?;

@@ -7,7 +7,7 @@ pub enum Error {
     /// The renderer refused it.
     #[error("drawing the figure: expected {expected}, got {got}")]
     Drawing {
-        /// What the renderer wants.
+        /// What the renderer expects.
         expected: &'static str,
         /// What it says.
         got: String,

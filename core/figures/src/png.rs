@@ -1,4 +1,4 @@
-//! Pixels from the SVG, by a renderer and a font that the binary carries: no fonts of the machine are looked at, so the
+//! Pixels from the SVG, by a renderer and a font embedded in the binary. Fonts of the machine are not used, so the
 //! picture is the same everywhere.
 
 use std::sync::{Arc, LazyLock};

@@ -1,7 +1,7 @@
 //! `band_surprisal`: what is left of band B when the surprisal is held fixed.
 
 crate::record::record! {
-    /// The step norm, mean over the layers of band B, against the labels of one problem set a row: rho within traces as it is,
+    /// `hs_l2`, averaged over the layers of band B, against the labels of one problem set a row: rho within traces as it is,
     /// and given the surprisal of the token smoothed alike.
     pub struct BandSurprisal in "band_surprisal", version 1 0, unique by (dataset);
 

@@ -24,13 +24,13 @@ crate::record::record! {
     score_s: f64 => number("s"),
     /// The part of it in which the tokens to evict were chosen.
     select_s: f64 => number("s"),
-    /// The part of it in which slots were freed, and keys and values moved or rotated anew.
+    /// The part of it in which slots were freed, and keys and values moved or rotated again.
     move_s: f64 => number("s"),
     /// Rows that ran together at most.
     batch: i32 => number("rows"),
     /// Threads of the run.
     threads: i32 => number("threads"),
-    /// Attention kernel, `explicit` where attention weights were looked at, and instruction set.
+    /// Attention kernel (`explicit` where attention weights were computed) and instruction set.
     kernel: String => key(),
     /// Processor and operating system, by which times may be compared.
     machine: String => key(),

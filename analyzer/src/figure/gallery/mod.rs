@@ -36,7 +36,7 @@ pub struct About<'a> {
 /// Problem sets that a figure of panels holds; more would be too small to read.
 const MOST_DATASETS: usize = 4;
 
-/// What a figure is made of.
+/// Input of a figure.
 #[derive(Debug, Clone, Copy)]
 struct Found<'a> {
     datasets: &'a [DatasetFindings],

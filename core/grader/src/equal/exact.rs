@@ -11,7 +11,7 @@ use crate::syntax::{Expr, Func};
 const WORK_BITS: u64 = 1 << 19;
 /// Bits that a step of a factorial counts for.
 const FACTORIAL_WORK: u64 = 64;
-/// Bits that a step of a comparison pays for.
+/// Bits that one step of the bound of work covers.
 const BITS_A_STEP: u64 = 512;
 /// Largest lower index of a binomial coefficient.
 const LARGEST_CHOICE: u32 = 2_000;

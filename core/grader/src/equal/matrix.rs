@@ -19,7 +19,7 @@ const LARGEST_PRODUCT: usize = 4_096;
 const MANY_PARTS: usize = 256;
 /// Longest fraction in bits that is worked out: its common divisors cost their square.
 const LONGEST_FRACTION: u64 = 4_096;
-/// Bits of a fraction that a step of a comparison pays for.
+/// Bits of a fraction that one step of the bound of work covers.
 const BITS_A_STEP: u64 = 16;
 
 pub(crate) fn holds_matrix(expr: &Expr) -> bool {

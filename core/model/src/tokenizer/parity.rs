@@ -9,7 +9,7 @@ use super::Tokenizer;
 use crate::chat::{ChatTemplate, Message, RenderOptions};
 use crate::load::GgufHeader;
 
-/// Texts that a folder must be held against.
+/// Texts that a tokenizer is compared on.
 const AT_LEAST: usize = 30;
 
 /// SmolLM2-135M-Instruct as GGUF, in the repository's scratch folder: too large to commit.
@@ -28,7 +28,7 @@ fn ids(value: &Value) -> Vec<u32> {
     value.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as u32).collect()
 }
 
-/// Each golden folder with what Transformers makes of it.
+/// Each golden folder with the results of Transformers.
 fn folders() -> Vec<(String, PathBuf, Value)> {
     let all = golden("tokenizers.json");
     let folders = all["tokenizers"].as_object().unwrap();

@@ -2,7 +2,7 @@
 //! labels.
 //!
 //! Tokens are not exchangeable: labels come in runs, signals have long memory, and both may follow the position. Each
-//! replicate gives every trace `i` of `n_i` tokens other labels and computes the statistics anew:
+//! replicate gives every trace `i` of `n_i` tokens other labels and computes the statistics again:
 //!
 //! | null | labels of trace `i` | keeps | breaks down on |
 //! | --- | --- | --- | --- |
@@ -283,7 +283,7 @@ mod tests {
         Surrogates::new(&columns).expect("no NaN")
     }
 
-    /// The definition: every label in its place, ranked anew.
+    /// The definition: every label in its place, ranked again.
     fn plain(traces: &Columns, labels: &[Vec<bool>]) -> Statistics {
         let rho = |x: &[f32], y: &[bool]| {
             let x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// A box's beginning, a word, one digit, or one sign.
 const PIECE: &str = r"\\boxed\{|[A-Za-z]+|[0-9]|[^\sA-Za-z0-9]";
 
-/// The statement is the first line of the last message; instructions behind it are not words that the model knows.
+/// The statement is the first line of the last message; instructions after it are not in the model's vocabulary.
 const CHAT_TEMPLATE: &str = "{{ bos_token + ' ' + messages[-1]['content'].split('\\n')[0] }}\
 {% if add_generation_prompt %}{{ ' <think>' }}{% endif %}";
 
