@@ -3,22 +3,22 @@
 //! A token stands at its position, or at the number of tokens held. That number is counted in each kept set by itself, so
 //! where sets hold differently many, heads rotate the same token by different angles.
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
+use crate::backend::Backend;
 use crate::batch::RowInput;
 use crate::cache::{Rotation, RowCache};
 use crate::error::Result;
-use crate::ops::rotate;
 use crate::rope::Rope;
 
 /// Angles of the packed new tokens at all layers.
 pub(crate) struct Angles<'r> {
     rope: &'r Rope,
-    device: &'r Device,
+    backend: &'r dyn Backend,
     n_kv_heads: usize,
     rows: Vec<Numbers>,
     /// Those of all layers and heads, where no row has others.
-    shared: Option<LayerAngles>,
+    shared: Option<LayerAngles<'r>>,
 }
 
 /// Rotary positions of the new tokens of one row.
@@ -31,7 +31,8 @@ enum Numbers {
 
 /// Angles of the packed new tokens at one layer.
 #[derive(Debug, Clone)]
-pub(crate) struct LayerAngles {
+pub(crate) struct LayerAngles<'r> {
+    backend: &'r dyn Backend,
     /// `[T, D/2]`, or `[T * n_sets, D/2]` with the KV heads of a token one after another.
     cos: Tensor,
     sin: Tensor,
@@ -43,13 +44,13 @@ impl<'r> Angles<'r> {
     /// For rows that are about to be appended to their caches.
     pub(crate) fn new(
         rope: &'r Rope,
-        device: &'r Device,
+        backend: &'r dyn Backend,
         rows: &[RowInput],
         caches: &[&mut RowCache],
         n_kv_heads: usize,
     ) -> Result<Self> {
         let rows = rows.iter().zip(caches).map(|(row, cache)| Numbers::of(row, cache)).collect();
-        let mut angles = Self { rope, device, n_kv_heads, rows, shared: None };
+        let mut angles = Self { rope, backend, n_kv_heads, rows, shared: None };
         if angles.rows.iter().all(|row| matches!(row, Numbers::Shared(_))) {
             angles.shared = Some(angles.made(0, 1)?);
         }
@@ -57,14 +58,14 @@ impl<'r> Angles<'r> {
     }
 
     /// The angles of a layer.
-    pub(crate) fn of_layer(&self, layer: usize) -> Result<LayerAngles> {
+    pub(crate) fn of_layer(&self, layer: usize) -> Result<LayerAngles<'r>> {
         match &self.shared {
             Some(shared) => Ok(shared.clone()),
             None => self.made(layer, self.n_kv_heads),
         }
     }
 
-    fn made(&self, layer: usize, n_sets: usize) -> Result<LayerAngles> {
+    fn made(&self, layer: usize, n_sets: usize) -> Result<LayerAngles<'r>> {
         let of_row = |row: &Numbers| -> Vec<u32> {
             match row {
                 Numbers::Shared(each) => each.iter().flat_map(|&n| std::iter::repeat_n(n, n_sets)).collect(),
@@ -75,10 +76,10 @@ impl<'r> Angles<'r> {
             }
         };
         let numbers: Vec<u32> = self.rows.iter().flat_map(of_row).collect();
-        let shape = (numbers.len(), self.rope.n_pairs());
+        let shape = [numbers.len(), self.rope.n_pairs()];
         let (cos, sin) = self.rope.angles(numbers.into_iter());
-        let on_device = |v: Vec<f32>| Tensor::from_vec(v, shape, self.device);
-        Ok(LayerAngles { cos: on_device(cos)?, sin: on_device(sin)?, n_sets })
+        let backend = self.backend;
+        Ok(LayerAngles { backend, cos: backend.upload(cos, &shape)?, sin: backend.upload(sin, &shape)?, n_sets })
     }
 }
 
@@ -99,14 +100,14 @@ impl Numbers {
     }
 }
 
-impl LayerAngles {
+impl LayerAngles<'_> {
     /// Rotates queries or keys `[T, H, D]`: the heads that read a KV head by its angles.
     pub(crate) fn rotate(&self, x: &Tensor) -> Result<Tensor> {
         if self.n_sets == 1 {
-            return rotate(x, &self.cos, &self.sin);
+            return self.backend.rotate(x, &self.cos, &self.sin);
         }
         let (tokens, heads, d) = x.dims3()?;
         let by_set = x.reshape((tokens * self.n_sets, heads / self.n_sets, d))?;
-        Ok(rotate(&by_set, &self.cos, &self.sin)?.reshape((tokens, heads, d))?)
+        Ok(self.backend.rotate(&by_set, &self.cos, &self.sin)?.reshape((tokens, heads, d))?)
     }
 }

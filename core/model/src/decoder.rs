@@ -1,20 +1,21 @@
 //! The forward pass: one config-driven decoder for Llama, Qwen2 and Qwen3.
 
-use candle_core::{Device, Tensor};
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
 use epikv_kernels::attention::AttentionShape;
 use rayon::prelude::*;
 
 use crate::angles::{Angles, LayerAngles};
-use crate::attention::attention;
+use crate::backend::{self, Appended, Attention, Backend, DeviceName, OpenOptions};
 use crate::batch::RowInput;
-use crate::cache::{Capacity, RowCache, Scope, Slot};
+use crate::cache::{Capacity, Part, RowCache, Scope};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::linear::{Linear, WeightFormat};
-use crate::ops::{columns, gated, kernels_apply, rms_norm, with_f32};
 use crate::rope::Rope;
 use crate::source::{TensorSource, check};
-use crate::taps::{ProbePlan, TapPoint, Taps};
+use crate::taps::{ProbePlan, TapPoint, Taps, logit_taps};
 
 /// One transformer block.
 #[derive(Debug)]
@@ -50,7 +51,8 @@ epikv_words::words! {
 #[derive(Debug)]
 pub struct Decoder {
     config: ModelConfig,
-    device: Device,
+    backend: Arc<dyn Backend>,
+    /// `[vocab, d]`.
     embedding: Tensor,
     blocks: Vec<Block>,
     final_norm: Tensor,
@@ -69,52 +71,70 @@ pub struct StepOutput {
 }
 
 impl Decoder {
-    /// Loads the weights of a configuration; every tensor that does not fit is listed in the error.
+    /// Loads the weights of a configuration onto a device of the tensor library, in f32; every tensor that does not fit is
+    /// listed in the error.
     pub fn load(config: ModelConfig, source: &dyn TensorSource, device: &Device, format: WeightFormat) -> Result<Self> {
+        Self::on(backend::of_device(device), config, source, format)
+    }
+
+    /// Loads the weights of a configuration as the options say; every tensor that does not fit is listed in the error.
+    pub fn open(config: ModelConfig, source: &dyn TensorSource, options: &OpenOptions) -> Result<Self> {
+        Ok(Self::on(backend::open(options)?, config, source, options.weights)?.with_kernel(options.kernel))
+    }
+
+    /// Each tensor goes to the device as soon as it is read, so that the host holds one at a time (one a thread where
+    /// layers are loaded together).
+    fn on(
+        backend: Arc<dyn Backend>,
+        config: ModelConfig,
+        source: &dyn TensorSource,
+        format: WeightFormat,
+    ) -> Result<Self> {
         check(source, &config)?;
-        let load = |name: &str| source.load(name);
-        let vector = |name: &str| Ok::<_, Error>(load(name)?.to_device(device)?);
+        let load = |name: &str| backend.place(&source.load(name)?);
         let with_bias = |name: &str, bias: bool| -> Result<(Tensor, Option<Tensor>)> {
             let b = if bias { Some(load(&format!("{name}.bias"))?) } else { None };
             Ok((load(&format!("{name}.weight"))?, b))
         };
         let linear = |names: &[String], bias: bool| -> Result<Linear> {
             let parts = names.iter().map(|n| with_bias(n, bias)).collect::<Result<Vec<_>>>()?;
-            Linear::new(&parts, device, format)
+            backend.linear(&parts, format)
         };
-        let blocks = (0..config.n_layers)
-            .into_par_iter()
-            .map(|layer| {
-                let name = |part: &str| format!("model.layers.{layer}.{part}");
-                let optional = |part: &str| if config.qk_norm { vector(&name(part)).map(Some) } else { Ok(None) };
-                let qkv = ["q", "k", "v"].map(|p| name(&format!("self_attn.{p}_proj")));
-                let gate_up = ["gate", "up"].map(|p| name(&format!("mlp.{p}_proj")));
-                Ok(Block {
-                    input_norm: vector(&name("input_layernorm.weight"))?,
-                    qkv: linear(&qkv, config.qkv_bias)?,
-                    q_norm: optional("self_attn.q_norm.weight")?,
-                    k_norm: optional("self_attn.k_norm.weight")?,
-                    out: linear(&[name("self_attn.o_proj")], config.out_bias)?,
-                    mlp_norm: vector(&name("post_attention_layernorm.weight"))?,
-                    gate_up: linear(&gate_up, config.mlp_bias)?,
-                    down: linear(&[name("mlp.down_proj")], config.mlp_bias)?,
-                })
+        let block = |layer: usize| -> Result<Block> {
+            let name = |part: &str| format!("model.layers.{layer}.{part}");
+            let optional = |part: &str| if config.qk_norm { load(&name(part)).map(Some) } else { Ok(None) };
+            let qkv = ["q", "k", "v"].map(|p| name(&format!("self_attn.{p}_proj")));
+            let gate_up = ["gate", "up"].map(|p| name(&format!("mlp.{p}_proj")));
+            Ok(Block {
+                input_norm: load(&name("input_layernorm.weight"))?,
+                qkv: linear(&qkv, config.qkv_bias)?,
+                q_norm: optional("self_attn.q_norm.weight")?,
+                k_norm: optional("self_attn.k_norm.weight")?,
+                out: linear(&[name("self_attn.o_proj")], config.out_bias)?,
+                mlp_norm: load(&name("post_attention_layernorm.weight"))?,
+                gate_up: linear(&gate_up, config.mlp_bias)?,
+                down: linear(&[name("mlp.down_proj")], config.mlp_bias)?,
             })
-            .collect::<Result<Vec<_>>>()?;
+        };
+        let blocks = if backend.facts().takes_threads {
+            (0..config.n_layers).into_par_iter().map(block).collect::<Result<Vec<_>>>()?
+        } else {
+            (0..config.n_layers).map(block).collect::<Result<Vec<_>>>()?
+        };
+        if config.tie_word_embeddings && source.shapes().iter().any(|(name, _)| name == "lm_head.weight") {
+            check_tied(source)?;
+        }
         let embedding = load("model.embed_tokens.weight")?;
         let head = if config.tie_word_embeddings { embedding.clone() } else { load("lm_head.weight")? };
-        if config.tie_word_embeddings && source.shapes().iter().any(|(name, _)| name == "lm_head.weight") {
-            check_tied(source, &embedding)?;
-        }
         Ok(Self {
-            device: device.clone(),
-            embedding: embedding.to_device(device)?,
+            embedding,
             blocks,
-            final_norm: vector("model.norm.weight")?,
-            head: Linear::new(&[(head, None)], device, format)?,
+            final_norm: load("model.norm.weight")?,
+            head: backend.linear(&[(head, None)], format)?,
             rope: Rope::new(&config),
             config,
             kernel: AttentionKernel::default(),
+            backend,
         })
     }
 
@@ -129,20 +149,36 @@ impl Decoder {
         &self.config
     }
 
-    /// Where it runs.
+    /// Where its tensors lie.
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.backend.facts().device
+    }
+
+    /// The device by its name.
+    pub fn device_name(&self) -> DeviceName {
+        self.backend.facts().name
+    }
+
+    /// What it runs on.
+    pub(crate) fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// Bytes that were copied from the device to the host so far; none on the CPU.
+    pub fn bytes_to_host(&self) -> u64 {
+        self.backend.bytes_to_host()
     }
 
     /// Bytes of all weights as held.
     pub fn bytes(&self) -> usize {
         let linear = |b: &Block| b.qkv.bytes() + b.out.bytes() + b.gate_up.bytes() + b.down.bytes();
-        4 * self.embedding.elem_count() + self.head.bytes() + self.blocks.iter().map(linear).sum::<usize>()
+        let embedding = self.embedding.elem_count() * self.embedding.dtype().size_in_bytes();
+        embedding + self.head.bytes() + self.blocks.iter().map(linear).sum::<usize>()
     }
 
     /// An empty cache for this model.
     pub fn cache(&self, scope: Scope, capacity: Capacity) -> Result<RowCache> {
-        RowCache::new(&self.config, &self.device, scope, capacity)
+        RowCache::at(self.backend.place_of_caches(), &self.config, scope, capacity)
     }
 
     /// Runs new tokens of several rows, appends their keys and values to the caches, and records what `plan` asks for.
@@ -168,10 +204,12 @@ impl Decoder {
         for cache in caches.iter_mut() {
             self.renumber(cache)?;
         }
-        let angles = Angles::new(&self.rope, &self.device, rows, caches, self.config.n_kv_heads)?;
+        let angles = Angles::new(&self.rope, &*self.backend, rows, caches, self.config.n_kv_heads)?;
         let slots = rows.iter().zip(caches.iter_mut()).map(|(row, cache)| cache.reserve(&row.positions()));
         let slots = slots.collect::<Result<Vec<_>>>()?;
         let lengths: Vec<usize> = rows.iter().map(|r| r.tokens.len()).collect();
+        let appended = Appended { lengths: &lengths, slots: &slots };
+        let backend = &self.backend;
         let mut taps = Taps::default();
         let wanted: Vec<u32> = rows
             .iter()
@@ -180,55 +218,58 @@ impl Decoder {
             .collect();
         // Where nothing is recorded the last layer goes on only with the tokens whose logits are wanted, the newest of each row:
         // of the others it has written keys and values, and nothing reads their output.
-        let trims = plan.is_empty() && self.kernel == AttentionKernel::default() && self.device.is_cpu();
+        let trims = plan.is_empty() && self.kernel == AttentionKernel::default();
         let n_wanted: Vec<usize> = rows.iter().map(RowInput::n_logits).collect();
 
         let ids: Vec<u32> = rows.iter().flat_map(|r| r.tokens.iter().copied()).collect();
-        let mut x = self.embedding.index_select(&Tensor::new(ids.as_slice(), &self.device)?, 0)?; // [T, d]
-        taps.record(plan, TapPoint::Embed, &x, &lengths, caches)?;
+        let mut x = backend.rows(&self.embedding, &ids)?.to_dtype(DType::F32)?; // [T, d]
+        taps.record(backend, plan, TapPoint::Embed, &x, &lengths, caches)?;
         for (layer, block) in self.blocks.iter().enumerate() {
-            let normed = rms_norm(&x, &block.input_norm, self.config.rms_norm_eps)?;
+            let normed = backend.norm(&x, &block.input_norm, self.config.rms_norm_eps)?;
             let angles = angles.of_layer(layer)?;
             let (q, k, v) = self.project(block, &normed, &angles, |point, value| {
-                if matches!(point(layer), TapPoint::KeyPreRope(_)) {
-                    write_originals(layer, value, caches, &slots, &lengths)?;
+                let are_kept = caches.iter().any(|cache| cache.wants_originals());
+                if are_kept && matches!(point(layer), TapPoint::KeyPreRope(_)) {
+                    backend.write(Part::Originals, layer, value, caches, appended)?;
                 }
-                taps.record(plan, point(layer), value, &lengths, caches)
+                taps.record(backend, plan, point(layer), value, &lengths, caches)
             })?;
-            write(layer, &k, &v, caches, &slots, &lengths)?;
+            backend.write(Part::Keys, layer, &k, caches, appended)?;
+            backend.write(Part::Values, layer, &v, caches, appended)?;
             let (mut q, mut n_queries) = (q, &lengths);
             if trims && layer + 1 == self.blocks.len() {
                 if wanted.is_empty() {
                     return Ok(StepOutput { logits: None, taps });
                 }
-                let wanted = Tensor::new(wanted.as_slice(), &self.device)?;
-                (q, x, n_queries) = (q.index_select(&wanted, 0)?, x.index_select(&wanted, 0)?, &n_wanted);
+                (q, x, n_queries) = (backend.rows(&q, &wanted)?, backend.rows(&x, &wanted)?, &n_wanted);
             }
-            let mut observe = plan.observe(layer);
-            let is_asked = observe.any();
-            observe.column_sum |= self.kernel == AttentionKernel::Explicit && kernels_apply(&q);
-            let (mixed, seen) = attention(&q, n_queries, caches, layer, self.attention_shape(), &observe)?;
-            if is_asked {
+            let observe = plan.observe(layer);
+            let is_explicit = self.kernel == AttentionKernel::Explicit;
+            let asked =
+                Attention { layer, rows: n_queries, shape: self.attention_shape(), observe: &observe, is_explicit };
+            let (mixed, seen) = backend.attend(&q, caches, &asked)?;
+            if observe.any() {
                 taps.observed(layer, seen);
             }
-            x = (x + block.out.forward(&mixed)?)?;
-            let normed = rms_norm(&x, &block.mlp_norm, self.config.rms_norm_eps)?;
-            x = (x + block.down.forward(&gated(&block.gate_up.forward(&normed)?)?)?)?;
-            taps.record(plan, TapPoint::ResidPost(layer), &x, &lengths, caches)?;
+            x = (x + block.out.forward_f32(&mixed)?)?;
+            let normed = backend.norm(&x, &block.mlp_norm, self.config.rms_norm_eps)?;
+            x = (x + block.down.forward_f32(&backend.gated(&block.gate_up.forward(&normed)?)?)?)?;
+            taps.record(backend, plan, TapPoint::ResidPost(layer), &x, &lengths, caches)?;
         }
         let tapped = plan.points().any(|(p, _)| p == TapPoint::FinalNorm);
         if tapped || plan.needs_logits() {
-            let normed = rms_norm(&x, &self.final_norm, self.config.rms_norm_eps)?;
-            taps.record(plan, TapPoint::FinalNorm, &normed, &lengths, caches)?;
+            let normed = backend.norm(&x, &self.final_norm, self.config.rms_norm_eps)?;
+            taps.record(backend, plan, TapPoint::FinalNorm, &normed, &lengths, caches)?;
             if plan.needs_logits() {
-                taps.record_logits(plan, &normed, &ids, &lengths, caches, |x| self.head.forward(x))?;
+                let wanted = plan.logit_taps();
+                taps.record_logits(logit_taps(&**backend, &wanted, &normed, &ids, &lengths, caches, &self.head)?);
             }
         }
         if wanted.is_empty() {
             return Ok(StepOutput { logits: None, taps });
         }
-        let last = if trims { x } else { x.index_select(&Tensor::new(wanted, &self.device)?, 0)? };
-        let logits = self.head.forward(&rms_norm(&last, &self.final_norm, self.config.rms_norm_eps)?)?;
+        let last = if trims { x } else { backend.rows(&x, &wanted)? };
+        let logits = self.head.forward_f32(&backend.norm(&last, &self.final_norm, self.config.rms_norm_eps)?)?;
         Ok(StepOutput { logits: Some(logits), taps })
     }
 
@@ -253,10 +294,10 @@ impl Decoder {
         let t = x.dim(0)?;
         let all = block.qkv.forward(x)?; // [T, (H + 2 H_kv) D]
         let part = |first: usize, heads: usize| -> Result<Tensor> {
-            Ok(columns(&all, first * d, heads * d)?.reshape((t, heads, d))?)
+            Ok(self.backend.columns(&all, first * d, heads * d)?.reshape((t, heads, d))?)
         };
         let normed = |x: Tensor, weight: &Option<Tensor>| match weight {
-            Some(w) => rms_norm(&x, w, self.config.rms_norm_eps),
+            Some(w) => self.backend.norm(&x, w, self.config.rms_norm_eps),
             None => Ok(x),
         };
         let q = normed(part(0, h)?, &block.q_norm)?;
@@ -281,9 +322,10 @@ impl Decoder {
 }
 
 /// A tied model may store its head as well, but not another one: which of the two was trained is not ours to guess.
-fn check_tied(source: &dyn TensorSource, embedding: &Tensor) -> Result<()> {
-    let head = source.load("lm_head.weight")?;
-    if head.dims() == embedding.dims() && with_f32(&head, |head| with_f32(embedding, |embedding| head == embedding))?? {
+fn check_tied(source: &dyn TensorSource) -> Result<()> {
+    let (head, embedding) = (source.load("lm_head.weight")?, source.load("model.embed_tokens.weight")?);
+    let numbers = |x: &Tensor| x.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>();
+    if head.dims() == embedding.dims() && numbers(&head)? == numbers(&embedding)? {
         return Ok(());
     }
     Err(Error::Config {
@@ -294,52 +336,8 @@ fn check_tied(source: &dyn TensorSource, embedding: &Tensor) -> Result<()> {
     })
 }
 
-/// Appends the packed keys and values of a layer to the cache of each row, in the slots reserved for them.
-fn write(
-    layer: usize,
-    k: &Tensor,
-    v: &Tensor,
-    caches: &mut [&mut RowCache],
-    slots: &[Vec<Vec<Slot>>],
-    lengths: &[usize],
-) -> Result<()> {
-    let rows = caches.iter_mut().zip(slots).zip(offsets(lengths));
-    if !kernels_apply(k) {
-        for ((cache, slots), (first, n)) in rows {
-            cache.write(layer, &k.narrow(0, first, n)?, &v.narrow(0, first, n)?, slots)?;
-        }
-        return Ok(());
-    }
-    with_f32(k, |k| {
-        with_f32(v, |v| -> Result<()> {
-            let width = k.len() / lengths.iter().sum::<usize>();
-            for ((cache, slots), (first, n)) in rows {
-                let own = first * width..(first + n) * width;
-                cache.write_slices(layer, &k[own.clone()], &v[own], slots)?;
-            }
-            Ok(())
-        })
-    })??
-}
-
-/// Keeps the keys before rotation, `[sum T, H_kv, D]`, for the caches that rotate anew.
-fn write_originals(
-    layer: usize,
-    k: &Tensor,
-    caches: &mut [&mut RowCache],
-    slots: &[Vec<Vec<Slot>>],
-    lengths: &[usize],
-) -> Result<()> {
-    for ((cache, slots), (first, n)) in caches.iter_mut().zip(slots).zip(offsets(lengths)) {
-        if cache.wants_originals() {
-            cache.write_originals(layer, &k.narrow(0, first, n)?, slots)?;
-        }
-    }
-    Ok(())
-}
-
 /// First token and number of tokens of each row.
-fn offsets(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+pub(crate) fn offsets(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
     lengths.iter().scan(0, |at, &n| {
         let first = *at;
         *at += n;

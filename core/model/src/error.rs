@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use epikv_words::Hint;
 
+use crate::backend::DeviceName;
+
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -137,6 +139,30 @@ pub enum Error {
         /// What came.
         got: String,
     },
+    /// A device was asked for in a form that is not known.
+    #[error("unknown device {given:?}: expected cpu or cuda:N")]
+    UnknownDevice {
+        /// As typed.
+        given: String,
+    },
+    /// A device that this build does not have.
+    #[error("--device {device}: expected a device of this build, which has the CPU alone")]
+    DeviceNotBuilt {
+        /// As asked for.
+        device: DeviceName,
+    },
+    /// Something that a device does not do.
+    #[error("{what}: expected {expected} on the device {device}, got {got}")]
+    Unsupported {
+        /// The flag.
+        what: &'static str,
+        /// Where.
+        device: DeviceName,
+        /// What would be accepted.
+        expected: String,
+        /// What was asked for.
+        got: String,
+    },
     /// The tensor library failed.
     #[error("tensor library")]
     Tensor(#[from] candle_core::Error),
@@ -183,6 +209,15 @@ impl Hint for Error {
                     "the template asks for a date: give it in the template's format, as in --template-date '26 Jul 2024'"
                         .to_owned(),
                 )
+            }
+            Self::UnknownDevice { .. } => Some("`cpu` runs everywhere; `cuda:0` is the first CUDA device".to_owned()),
+            Self::DeviceNotBuilt { device } => Some(format!(
+                "{} devices need a build of their own, with the CUDA toolkit installed: cargo build --release --features {}",
+                device.kind(),
+                device.kind()
+            )),
+            Self::Unsupported { what, expected, .. } => {
+                Some(format!("leave {what} out or set it to {expected}, or choose another --device"))
             }
             Self::ContextExceeded { .. } => Some("shorten the trace, or lower --max-new".to_owned()),
             _ => None,

@@ -8,8 +8,8 @@
 //! ([`taps::ProbePlan`]), and so is what was recorded ([`taps::Taps`]).
 
 mod angles;
-mod attention;
 pub mod autograd;
+pub mod backend;
 pub mod batch;
 pub mod cache;
 pub mod chat;
@@ -19,7 +19,6 @@ pub mod error;
 pub mod linear;
 pub mod load;
 mod model;
-mod ops;
 pub mod rope;
 pub mod sampler;
 pub mod session;

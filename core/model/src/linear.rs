@@ -1,10 +1,12 @@
-//! Linear layers: packed kernels on the CPU, tensor products elsewhere.
+//! Linear layers, as a back-end holds them.
+
+use std::fmt;
+use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use epikv_kernels::gemm::{PackedWeights, matmul};
 
-use crate::error::{Error, Result};
-use crate::ops::{from_rows, with_f32};
+use crate::backend;
+use crate::error::Result;
 
 epikv_words::words! {
     /// How weights are held on the CPU.
@@ -20,78 +22,64 @@ epikv_words::words! {
     }
 }
 
-/// `y = x W^T + b`.
-#[derive(Debug, Clone)]
-pub struct Linear {
-    weights: Weights,
-    /// `[N]`.
-    bias: Option<Tensor>,
+/// `y = x W^T + b` with the weights of one or several matrices that read the same input.
+pub(crate) trait Layer: fmt::Debug + Send + Sync {
+    /// In the numbers of the back-end.
+    ///
+    /// # Shapes
+    /// `[T, K] -> [T, N]`.
+    fn forward(&self, x: &Tensor) -> Result<Tensor>;
+
+    /// The same as f32: for the residual stream and for logits.
+    fn forward_f32(&self, x: &Tensor) -> Result<Tensor>;
+
+    /// Bytes of the weights.
+    fn bytes(&self) -> usize;
 }
 
-/// Weights where they are used.
+/// A linear layer on some back-end.
 #[derive(Debug, Clone)]
-enum Weights {
-    /// Packed for the row-invariant CPU kernel, in either format.
-    Packed(PackedWeights),
-    /// `[K, N]` on a device.
-    Device(Tensor),
-}
+pub struct Linear(Arc<dyn Layer>);
 
 impl Linear {
-    /// Joins matrices that read the same input into one layer; each is f32 `[N_i, K]` on the CPU, biases `[N_i]` or
-    /// absent from all.
+    /// Joins matrices `[N_i, K]` that read the same input into one layer on a device of the tensor library; biases `[N_i]`
+    /// for all of them or for none.
     pub fn new(parts: &[(Tensor, Option<Tensor>)], device: &Device, format: WeightFormat) -> Result<Self> {
-        let matrices: Vec<&Tensor> = parts.iter().map(|(w, _)| w).collect();
-        let biases: Vec<&Tensor> = parts.iter().filter_map(|(_, b)| b.as_ref()).collect();
-        let matrix = Tensor::cat(&matrices, 0)?;
-        let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?.to_device(device)?) };
-        if !device.is_cpu() {
-            return Ok(Self { weights: Weights::Device(matrix.t()?.contiguous()?.to_device(device)?), bias });
-        }
-        let (n, k) = matrix.dims2()?;
-        let weights = match format {
-            WeightFormat::F32 => with_f32(&matrix, |w| PackedWeights::f32(w, n, k))?,
-            WeightFormat::Q8_0 => {
-                let to_f16 = |v: f32| half::f16::from_f32(v).to_f32();
-                with_f32(&matrix, |w| PackedWeights::q8(w, n, k, to_f16))?.map_err(|e| Error::Request {
-                    what: "--weights q8_0",
-                    expected: "inner sizes that are multiples of 32".to_owned(),
-                    got: e.n_inputs.to_string(),
-                })?
-            }
+        let backend = backend::of_device(device);
+        let place = |(matrix, bias): &(Tensor, Option<Tensor>)| {
+            Ok((backend.place(matrix)?, bias.as_ref().map(|bias| backend.place(bias)).transpose()?))
         };
-        Ok(Self { weights: Weights::Packed(weights), bias })
+        backend.linear(&parts.iter().map(place).collect::<Result<Vec<_>>>()?, format)
     }
 
+    /// A layer of a back-end.
+    pub(crate) fn of(layer: impl Layer + 'static) -> Self {
+        Self(Arc::new(layer))
+    }
+
+    /// In the numbers of the back-end.
+    ///
     /// # Shapes
     /// `[T, K] -> [T, N]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        match (&self.weights, &self.bias) {
-            (Weights::Packed(weights), bias) => packed(x, weights, bias.as_ref()),
-            (Weights::Device(weights), None) => Ok(x.matmul(weights)?),
-            (Weights::Device(weights), Some(bias)) => Ok(x.matmul(weights)?.broadcast_add(bias)?),
-        }
+        self.0.forward(x)
+    }
+
+    /// The same as f32: for the residual stream and for logits.
+    pub(crate) fn forward_f32(&self, x: &Tensor) -> Result<Tensor> {
+        self.0.forward_f32(x)
     }
 
     /// Bytes of the weights.
     pub fn bytes(&self) -> usize {
-        match &self.weights {
-            Weights::Packed(weights) => weights.bytes(),
-            Weights::Device(weights) => weights.elem_count() * weights.dtype().size_in_bytes(),
-        }
+        self.0.bytes()
     }
 }
 
-fn packed(x: &Tensor, weights: &PackedWeights, bias: Option<&Tensor>) -> Result<Tensor> {
-    let rows = x.dim(0)?;
-    let mut out = vec![0.0; rows * weights.n_outputs()];
-    with_f32(x, |x| {
-        if let Some(bias) = bias {
-            with_f32(bias, |bias| matmul(x, weights, Some(bias), &mut out))
-        } else {
-            matmul(x, weights, None, &mut out);
-            Ok(())
-        }
-    })??;
-    from_rows(out, &[rows, weights.n_outputs()])
+/// Matrices one below the other, and their biases one after the other.
+pub(crate) fn joined(parts: &[(Tensor, Option<Tensor>)]) -> Result<(Tensor, Option<Tensor>)> {
+    let matrices: Vec<&Tensor> = parts.iter().map(|(matrix, _)| matrix).collect();
+    let biases: Vec<&Tensor> = parts.iter().filter_map(|(_, bias)| bias.as_ref()).collect();
+    let bias = if biases.is_empty() { None } else { Some(Tensor::cat(&biases, 0)?) };
+    Ok((Tensor::cat(&matrices, 0)?, bias))
 }

@@ -3,11 +3,14 @@
 use candle_core::Device;
 use serde_json::{Value, json};
 
+use crate::backend::OpenOptions;
 use crate::chat::ChatTemplate;
+use crate::config::ModelConfig;
 use crate::decoder::{AttentionKernel, Decoder};
 use crate::error::Result;
 use crate::linear::WeightFormat;
 use crate::load::{ModelRef, Origin, OriginKind, open_with_header};
+use crate::source::TensorSource;
 use crate::tokenizer::Tokenizer;
 
 /// Everything that a command needs of a model.
@@ -31,8 +34,22 @@ impl Model {
         Self { decoder: self.decoder.with_kernel(kernel), ..self }
     }
 
-    /// Opens a model and loads its weights. Everything cheap is checked first.
+    /// Opens a model and loads its weights onto a device of the tensor library, in f32.
     pub fn open(reference: &ModelRef, device: &Device, format: WeightFormat) -> Result<Self> {
+        Self::load(reference, format, |config, weights| Decoder::load(config, weights, device, format))
+    }
+
+    /// Opens a model as the options say. Everything cheap is checked first.
+    pub fn open_with(reference: &ModelRef, options: &OpenOptions) -> Result<Self> {
+        options.check()?;
+        Self::load(reference, options.weights, |config, weights| Decoder::open(config, weights, options))
+    }
+
+    fn load(
+        reference: &ModelRef,
+        format: WeightFormat,
+        decoder: impl FnOnce(ModelConfig, &dyn TensorSource) -> Result<Decoder>,
+    ) -> Result<Self> {
         let ((config, weights, origin), gguf) = open_with_header(reference)?;
         let (tokenizer, chat) = match (gguf, origin.kind()) {
             (Some(header), _) => (Tokenizer::from_gguf(&header)?, ChatTemplate::from_gguf(&header)?),
@@ -42,8 +59,7 @@ impl Model {
             (None, _) => (Tokenizer::builtin_bytes()?, Some(ChatTemplate::builtin()?)),
         };
         tokenizer.check_fits(config.vocab_size)?;
-        let decoder = Decoder::load(config, &*weights, device, format)?;
-        Ok(Self { decoder, tokenizer, chat, origin, format })
+        Ok(Self { decoder: decoder(config, &*weights)?, tokenizer, chat, origin, format })
     }
 
     /// Ids that end a generation: those of the configuration, else the tokenizer's end of sequence.
@@ -67,15 +83,16 @@ impl Model {
     /// What identifies the computation, for provenance. Equal values mean equal bits, on a CPU whatever the attention kernel;
     /// kernel and positions are the run's to tell, since it chooses them, some runs several.
     pub fn provenance(&self) -> Result<Value> {
+        let facts = self.decoder.backend().facts();
         Ok(json!({
             "id": self.origin.id(),
             "weights_sha256": self.origin.weights_sha256()?,
             "tokenizer_sha256": self.tokenizer.sha256(),
             "template_sha256": self.chat.as_ref().map(ChatTemplate::sha256),
             "config": self.decoder.config(),
-            "dtype": "f32",
+            "dtype": facts.dtype.name(),
             "weights": self.format.name(),
-            "device": if self.decoder.device().is_cpu() { "cpu" } else { "cuda" },
+            "device": facts.name.kind(),
         }))
     }
 }

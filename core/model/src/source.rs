@@ -16,7 +16,8 @@ pub trait TensorSource: Sync {
     /// Names and shapes of everything that is there, in any order.
     fn shapes(&self) -> Vec<(String, Vec<usize>)>;
 
-    /// One tensor, f32 on the CPU, contiguous. Several threads may ask at once.
+    /// One tensor in the numbers in which it is stored (f32, bf16 or f16; f32 where those are packed in blocks), on the CPU,
+    /// contiguous. Several threads may ask at once.
     fn load(&self, name: &str) -> Result<Tensor>;
 }
 

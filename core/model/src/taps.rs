@@ -1,10 +1,10 @@
 //! What a forward pass records: the request and the recorded tensors. There are no callbacks.
 
 mod next_token;
-mod reduce;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use candle_core::Tensor;
 use epikv_kernels::attention::Observe;
@@ -12,11 +12,11 @@ use epikv_kernels::attention::Observe;
 pub use epikv_kernels::attention::HeadObservation;
 
 pub use self::next_token::LogitTap;
-use self::reduce::reduced;
+pub(crate) use self::next_token::logit_taps;
 use self::step::steps;
+use crate::backend::Backend;
 use crate::cache::RowCache;
 use crate::error::Result;
-use crate::ops::with_f32;
 
 /// A named place in the forward pass. Layers are 0-based; shapes are for `T` packed tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -153,27 +153,36 @@ impl ProbePlan {
     }
 }
 
+/// A tensor on the device that it was made on.
+#[derive(Debug)]
+struct Recorded {
+    tensor: Tensor,
+    backend: Arc<dyn Backend>,
+}
+
 /// What was recorded.
 #[derive(Debug, Default)]
 pub struct Taps {
-    tensors: BTreeMap<(TapPoint, Reduce), Tensor>,
+    tensors: BTreeMap<(TapPoint, Reduce), Recorded>,
     steps: BTreeMap<(TapPoint, Reduce), Vec<Option<f32>>>,
     attention: BTreeMap<usize, Vec<Vec<HeadObservation>>>,
     logits: BTreeMap<LogitTap, Vec<Option<f32>>>,
 }
 
 impl Taps {
-    /// A recorded tensor; `Full` has the shape of its point, the others lack the last axis.
+    /// A recorded tensor, f32 on the device; `Full` has the shape of its point, the others lack the last axis.
     pub fn get(&self, point: TapPoint, reduce: Reduce) -> Option<&Tensor> {
-        self.tensors.get(&(point, reduce))
+        self.tensors.get(&(point, reduce)).map(|recorded| &recorded.tensor)
     }
 
-    /// Lends the values of a recorded tensor, row-major; `None` where it was not recorded.
+    /// Lends the values of a recorded tensor, row-major; `None` where it was not recorded. From another device they are
+    /// copied, and counted.
     ///
     /// # Errors
-    /// If the tensor is not on the CPU.
+    /// If the tensor library fails.
     pub fn values<R>(&self, point: TapPoint, reduce: Reduce, f: impl FnOnce(&[f32]) -> R) -> Result<Option<R>> {
-        self.get(point, reduce).map(|tensor| with_f32(tensor, f)).transpose()
+        let lend = |recorded: &Recorded| Ok(f(&recorded.backend.host(&recorded.tensor)?));
+        self.tensors.get(&(point, reduce)).map(lend).transpose()
     }
 
     /// Step norms `[T]`, null at the first token that a cache ever takes.
@@ -192,18 +201,9 @@ impl Taps {
         self.logits.get(&tap).map(Vec::as_slice)
     }
 
-    /// Records the reductions of the logits that the plan asks for.
-    pub(crate) fn record_logits(
-        &mut self,
-        plan: &ProbePlan,
-        normed: &Tensor,
-        tokens: &[u32],
-        rows: &[usize],
-        caches: &mut [&mut RowCache],
-        head: impl Fn(&Tensor) -> Result<Tensor>,
-    ) -> Result<()> {
-        self.logits = next_token::logit_taps(&plan.logit_taps(), normed, tokens, rows, caches, head)?;
-        Ok(())
+    /// Takes the reductions of the logits that [`logit_taps`] found.
+    pub(crate) fn record_logits(&mut self, found: BTreeMap<LogitTap, Vec<Option<f32>>>) {
+        self.logits = found;
     }
 
     /// What was observed of the attention of a layer: by row, then by KV head. Keys are in order of positions.
@@ -218,6 +218,7 @@ impl Taps {
     /// Records a tensor at a point, in each form that the plan asks for.
     pub(crate) fn record(
         &mut self,
+        backend: &Arc<dyn Backend>,
         plan: &ProbePlan,
         point: TapPoint,
         x: &Tensor,
@@ -228,10 +229,11 @@ impl Taps {
         let (of_steps, others): (Vec<Reduce>, Vec<Reduce>) =
             asked.partition(|reduce| matches!(reduce, Reduce::StepNorm | Reduce::StepCosine));
         for reduce in others {
-            self.tensors.insert((point, reduce), reduced(x, reduce)?);
+            let recorded = Recorded { tensor: backend.reduce(x, reduce)?, backend: Arc::clone(backend) };
+            self.tensors.insert((point, reduce), recorded);
         }
         if !of_steps.is_empty() {
-            let found = steps(point, &of_steps, x, rows, caches)?;
+            let found = steps(&**backend, point, &of_steps, x, rows, caches)?;
             self.steps.extend(of_steps.into_iter().map(|reduce| (point, reduce)).zip(found));
         }
         Ok(())

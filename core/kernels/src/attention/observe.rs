@@ -45,7 +45,8 @@ pub struct HeadObservation {
 }
 
 impl HeadObservation {
-    pub(super) fn new(observe: &Observe, group: usize, n_tokens: usize, n_keys: usize) -> Self {
+    /// Zeros for what is to be observed of `n_tokens` new tokens over `n_keys` keys.
+    pub fn new(observe: &Observe, group: usize, n_tokens: usize, n_keys: usize) -> Self {
         let kept_rows = observe.last_rows.min(n_tokens);
         Self {
             column_sum: vec![0.0; if observe.column_sum { group * n_keys } else { 0 }],

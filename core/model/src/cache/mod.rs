@@ -11,8 +11,9 @@ mod write;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{Device, Tensor};
 
+use crate::backend;
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 
@@ -21,8 +22,7 @@ pub use precision::Precision;
 pub use prefix::Prefix;
 pub use slots::{Pos, Scope, Slot, SlotMap};
 use store::KvStore;
-pub use store::Place;
-pub(crate) use store::not_on_the_host;
+pub(crate) use store::{Part, Place, not_on_the_host};
 pub use view::{CacheView, HeadView};
 
 /// How many slots a kept set has, and what happens when all are taken.
@@ -78,18 +78,16 @@ impl RowCache {
     /// An empty cache: on a CPU for its kernels, elsewhere in f32 tensors.
     ///
     /// # Errors
-    /// As [`RowCache::at`].
+    /// If the capacities are not one a kept set, or the device has no room.
     pub fn new(config: &ModelConfig, device: &Device, scope: Scope, capacity: Capacity) -> Result<Self> {
-        let place =
-            if device.is_cpu() { Place::Host } else { Place::Tensors { device: device.clone(), dtype: DType::F32 } };
-        Self::at(place, config, scope, capacity)
+        Self::at(backend::of_device(device).place_of_caches(), config, scope, capacity)
     }
 
     /// An empty cache at a place.
     ///
     /// # Errors
     /// If the capacities are not one a kept set, or the device has no room.
-    pub fn at(place: Place, config: &ModelConfig, scope: Scope, capacity: Capacity) -> Result<Self> {
+    pub(crate) fn at(place: Place, config: &ModelConfig, scope: Scope, capacity: Capacity) -> Result<Self> {
         let sizes = (config.n_layers, config.n_kv_heads);
         let n_sets = scope.n_sets(sizes.0, sizes.1);
         let is_growing = capacity == Capacity::Growing;
@@ -258,11 +256,6 @@ impl RowCache {
     pub fn held_bytes(&self) -> usize {
         let held: usize = self.heads().map(|(layer, head)| self.len(self.set_index(layer, head))).sum();
         held * self.store.vector_bytes()
-    }
-
-    /// Bytes of keys and values that went from a device to the host so far; clones of a cache count together.
-    pub fn bytes_to_host(&self) -> u64 {
-        self.store.bytes_to_host()
     }
 
     /// Marks slots free, in one kept set, where `keep` is false; returns how many. Moves no data.

@@ -4,17 +4,17 @@
 //! [`SlotMap`](super::SlotMap), which token lies where to the cache.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use candle_core::{DType, Device, Tensor};
 
 use super::{Precision, Slot};
+use crate::backend::cpu::with_f32;
+use crate::backend::{ToHost, tensor};
 use crate::error::{Error, Result};
-use crate::ops::{reference, with_f32};
 
 /// Where the vectors of a cache lie, and in which numbers.
 #[derive(Debug, Clone)]
-pub enum Place {
+pub(crate) enum Place {
     /// In plain f32 vectors, for the CPU kernels.
     Host,
     /// In tensors of a device.
@@ -23,12 +23,14 @@ pub enum Place {
         device: Device,
         /// Type of the numbers.
         dtype: DType,
+        /// Counts what is copied to the host.
+        to_host: ToHost,
     },
 }
 
 /// What is stored of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// Keys after rotation.
     Keys,
     Values,
@@ -55,8 +57,6 @@ pub(super) struct KvStore {
     keys: Vec<Block>,
     values: Vec<Block>,
     originals: Option<Vec<Block>>,
-    /// Bytes that went from a device to the host; clones count together.
-    to_host: Arc<AtomicU64>,
 }
 
 impl KvStore {
@@ -72,7 +72,7 @@ impl KvStore {
             heads.map(|(layer, head)| Block::zeros(&place, capacity(layer, head), head_dim)).collect::<Result<Vec<_>>>()
         };
         let (keys, values) = (blocks()?, blocks()?);
-        Ok(Self { place, n_kv_heads, head_dim, keys, values, originals: None, to_host: Arc::default() })
+        Ok(Self { place, n_kv_heads, head_dim, keys, values, originals: None })
     }
 
     /// Adds room for the keys before rotation.
@@ -120,11 +120,6 @@ impl KvStore {
         }
     }
 
-    /// Bytes that went from a device to the host so far.
-    pub(super) fn bytes_to_host(&self) -> u64 {
-        self.to_host.load(Ordering::Relaxed)
-    }
-
     /// Keys and values of a head, `[capacity, D]` by slot each; `None` where they are not on the host.
     pub(super) fn host(&self, layer: usize, head: usize) -> Option<(&[f32], &[f32])> {
         let at = layer * self.n_kv_heads + head;
@@ -141,12 +136,10 @@ impl KvStore {
     }
 
     fn read(&self, block: &Block) -> Result<Vec<f32>> {
-        match block {
-            Block::Host(all) => Ok(all.to_vec()),
-            Block::Tensor(tensor) => {
-                self.to_host.fetch_add((tensor.elem_count() * self.number_bytes()) as u64, Ordering::Relaxed);
-                to_host(tensor)
-            }
+        match (block, &self.place) {
+            (Block::Host(all), _) => Ok(all.to_vec()),
+            (Block::Tensor(tensor), Place::Tensors { to_host, .. }) => to_host.copy(tensor),
+            (Block::Tensor(_), Place::Host) => Err(not_on_the_host("a device")),
         }
     }
 
@@ -197,21 +190,20 @@ impl KvStore {
         vectors: &Tensor,
     ) -> Result<()> {
         let (d, at, place) = (self.head_dim, layer * self.n_kv_heads + head, self.place.clone());
-        let (device, dtype) = match place {
+        let (device, dtype, to_host) = match place {
             Place::Host => {
                 return with_f32(vectors, |all| {
                     self.write_host(part, (layer, head), slots, precision, |i| &all[i * d..(i + 1) * d])
                 })?;
             }
-            Place::Tensors { device, dtype } => (device, dtype),
+            Place::Tensors { device, dtype, to_host } => (device, dtype, to_host),
         };
         let vectors = match precision {
             Precision::F32 => vectors.clone(),
             Precision::Bf16 => vectors.to_dtype(DType::BF16)?,
             Precision::F16 => vectors.to_dtype(DType::F16)?,
             Precision::Jitter { .. } => {
-                self.to_host.fetch_add((vectors.elem_count() * size_of::<f32>()) as u64, Ordering::Relaxed);
-                let plain = to_host(vectors)?;
+                let plain = to_host.copy(vectors)?;
                 let mut moved = vec![0.0; plain.len()];
                 for (from, to) in plain.chunks_exact(d).zip(moved.chunks_exact_mut(d)) {
                     precision.store(from, layer, head, to);
@@ -268,7 +260,7 @@ impl KvStore {
                 let index: Vec<u32> = slots.iter().map(|slot| slot.0 as u32).collect();
                 let originals = originals.gathered(d, &index)?.to_dtype(DType::F32)?.unsqueeze(1)?; // [n, 1, D]
                 let angles = |v: &[f32]| Tensor::from_slice(v, (slots.len(), d / 2), keys.device());
-                let rotated = reference::rotate(&originals, &angles(cos)?, &angles(sin)?)?.squeeze(1)?;
+                let rotated = tensor::rotate(&originals, &angles(cos)?, &angles(sin)?)?.squeeze(1)?;
                 let rotated = rotated.to_dtype(keys.dtype())?;
                 write_runs(own(keys)?, &rotated, slots)
             }
@@ -281,7 +273,9 @@ impl Block {
     fn zeros(place: &Place, capacity: usize, d: usize) -> Result<Self> {
         Ok(match place {
             Place::Host => Self::Host(Arc::new(vec![0.0; capacity * d])),
-            Place::Tensors { device, dtype } => Self::Tensor(Arc::new(Tensor::zeros((capacity, d), *dtype, device)?)),
+            Place::Tensors { device, dtype, .. } => {
+                Self::Tensor(Arc::new(Tensor::zeros((capacity, d), *dtype, device)?))
+            }
         })
     }
 
@@ -352,10 +346,6 @@ fn own(shared: &mut Arc<Tensor>) -> Result<&Tensor> {
         *shared = Arc::new(shared.copy()?);
     }
     Ok(shared)
-}
-
-fn to_host(tensor: &Tensor) -> Result<Vec<f32>> {
-    with_f32(&tensor.to_dtype(DType::F32)?.to_device(&Device::Cpu)?, <[f32]>::to_vec)
 }
 
 /// Copies `new` `[T, D]` into `stored` `[capacity, D]`, one call for each run of neighbouring slots.

@@ -26,7 +26,7 @@ pub struct HeadView<'a> {
 
 impl RowCache {
     /// The own keys and values on the host: borrowed where they lie there, copied from a device otherwise, which
-    /// [`RowCache::bytes_to_host`] counts.
+    /// [`Decoder::bytes_to_host`](crate::decoder::Decoder::bytes_to_host) counts.
     ///
     /// # Errors
     /// If the device fails.

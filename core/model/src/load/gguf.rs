@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use candle_core::quantized::{QTensor, ggml_file};
-use candle_core::{Device, Tensor};
+use candle_core::quantized::{GgmlDType, QTensor, ggml_file};
+use candle_core::{DType, Device, Tensor};
 
 use super::gguf_header::{GgufHeader, GgufTensor};
 use super::gguf_names::hugging_face_name;
@@ -81,7 +81,13 @@ impl TensorSource for GgufWeights {
     }
 
     fn load(&self, name: &str) -> Result<Tensor> {
-        Ok(self.quantised(name)?.dequantize(&Device::Cpu)?)
+        let quantised = self.quantised(name)?;
+        let stored = match quantised.dtype() {
+            GgmlDType::F16 => DType::F16,
+            GgmlDType::BF16 => DType::BF16,
+            _ => DType::F32,
+        };
+        Ok(quantised.dequantize(&Device::Cpu)?.to_dtype(stored)?)
     }
 }
 
@@ -145,8 +151,6 @@ fn halves_from_neighbours(bytes: &[u8], heads: usize, head_dim: usize) -> Vec<u8
 mod tests {
     use std::io::Write;
 
-    use candle_core::DType;
-    use candle_core::quantized::GgmlDType;
     use candle_core::quantized::gguf_file::Value;
 
     use super::super::gguf_config::tests::metadata;
@@ -232,7 +236,7 @@ mod tests {
     }
 
     fn values(source: &dyn TensorSource, name: &str) -> Vec<f32> {
-        source.load(name).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        source.load(name).unwrap().to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn golden(name: &str) -> PathBuf {
 }
 
 fn values(weights: &Weights, name: &str) -> Vec<f32> {
-    weights.load(name).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    weights.load(name).unwrap().to_dtype(candle_core::DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
 }
 
 fn numbers(value: &Value) -> Vec<f64> {

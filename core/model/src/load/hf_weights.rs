@@ -1,7 +1,7 @@
 //! Weights of a Hugging Face folder: one safetensors file or the shards that an index names.
 //!
-//! Nothing is mapped: each tensor is read from its place when it is asked for and widened to f32 block by block, so that
-//! the only large allocation is the result.
+//! Nothing is mapped: each tensor is read from its place when it is asked for, block by block, so that the only large
+//! allocation is the result.
 
 use std::collections::BTreeMap;
 use std::io::SeekFrom;
@@ -101,13 +101,26 @@ impl TensorSource for HfWeights {
                 got: name.to_owned(),
             });
         };
-        let values = self.read_values(&self.shards[*shard], entry)?;
-        Ok(Tensor::from_vec(values, entry.shape.as_slice(), &Device::Cpu)?)
+        let (shard, shape) = (&self.shards[*shard], entry.shape.as_slice());
+        let pair = |b: &[u8]| [b[0], b[1]];
+        Ok(match entry.stored {
+            Stored::F32 => {
+                let of = |b: &[u8]| f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+                Tensor::from_vec(self.read(shard, entry, of)?, shape, &Device::Cpu)?
+            }
+            Stored::F16 => {
+                Tensor::from_vec(self.read(shard, entry, |b| f16::from_le_bytes(pair(b)))?, shape, &Device::Cpu)?
+            }
+            Stored::Bf16 => {
+                Tensor::from_vec(self.read(shard, entry, |b| bf16::from_le_bytes(pair(b)))?, shape, &Device::Cpu)?
+            }
+        })
     }
 }
 
 impl HfWeights {
-    fn read_values(&self, shard: &str, entry: &Entry) -> Result<Vec<f32>> {
+    /// The numbers of a tensor, each made of its bytes.
+    fn read<T>(&self, shard: &str, entry: &Entry, of: impl Fn(&[u8]) -> T) -> Result<Vec<T>> {
         const BLOCK_BYTES: usize = 1 << 20;
         let path = self.files.path(shard);
         let (mut file, _) = self.files.open(shard)?;
@@ -118,19 +131,10 @@ impl HfWeights {
         while left > 0 {
             let block = &mut block[..left.min(BLOCK_BYTES)];
             file.read_exact(block).map_err(Error::io(&path))?;
-            widen(entry.stored, block, &mut values);
+            values.extend(block.chunks_exact(entry.stored.bytes()).map(&of));
             left -= block.len();
         }
         Ok(values)
-    }
-}
-
-fn widen(stored: Stored, block: &[u8], values: &mut Vec<f32>) {
-    let pair = |b: &[u8]| [b[0], b[1]];
-    match stored {
-        Stored::F32 => values.extend(block.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))),
-        Stored::F16 => values.extend(block.chunks_exact(2).map(|b| f16::from_le_bytes(pair(b)).to_f32())),
-        Stored::Bf16 => values.extend(block.chunks_exact(2).map(|b| bf16::from_le_bytes(pair(b)).to_f32())),
     }
 }
 
@@ -187,6 +191,7 @@ fn damaged(path: &Path, what: String, expected: String, got: String) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use candle_core::DType;
     use safetensors::Dtype;
     use safetensors::tensor::{TensorView, serialize};
 
@@ -204,7 +209,7 @@ mod tests {
     }
 
     fn values(weights: &HfWeights, name: &str) -> Vec<f32> {
-        weights.load(name).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+        weights.load(name).unwrap().to_dtype(DType::F32).unwrap().flatten_all().unwrap().to_vec1().unwrap()
     }
 
     fn message(folder: &Path) -> String {
@@ -212,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn three_types_widen_to_f32_and_bare_names_get_the_prefix() {
+    fn three_types_stay_what_they_are_and_bare_names_get_the_prefix() {
         let folder = tempfile::tempdir().unwrap();
         let half: Vec<u8> = [1.5, -2.0].iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()).collect();
         let brain: Vec<u8> = [3.0, 0.25].iter().flat_map(|&v| bf16::from_f32(v).to_le_bytes()).collect();
@@ -225,6 +230,9 @@ mod tests {
             ],
         );
         let weights = HfWeights::open(&folder.path().into()).unwrap();
+        let stored =
+            ["model.norm.weight", "model.layers.0.x", "lm_head.weight"].map(|name| weights.load(name).unwrap());
+        assert_eq!(stored.map(|tensor| tensor.dtype()), [DType::F32, DType::F16, DType::BF16]);
         assert_eq!(values(&weights, "model.norm.weight"), [0.1, 7.0]);
         assert_eq!(values(&weights, "model.layers.0.x"), [1.5, -2.0]);
         assert_eq!(values(&weights, "lm_head.weight"), [3.0, 0.25]);

@@ -12,7 +12,6 @@ use crate::batch::RowInput;
 use crate::cache::RowCache;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
-use crate::ops::with_f32;
 use crate::sampler::Choice;
 use crate::taps::{ProbePlan, Taps};
 
@@ -24,7 +23,7 @@ pub use side_by_side::side_by_side;
 /// Tokens of contexts and drafts that one step reads, over all rows: at most, or as many as the first row asks for.
 const TOKENS_A_STEP: usize = 512;
 
-/// Tokens that went through the model, by purpose.
+/// Tokens that went through the model, by purpose, and what came back from the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Context tokens read.
@@ -33,6 +32,8 @@ pub struct Ledger {
     pub draft: u64,
     /// Single tokens fed while decoding.
     pub decode: u64,
+    /// Bytes copied from the device to the host; none on the CPU.
+    pub bytes_to_host: u64,
 }
 
 impl AddAssign for Ledger {
@@ -40,6 +41,7 @@ impl AddAssign for Ledger {
         self.prefill += more.prefill;
         self.draft += more.draft;
         self.decode += more.decode;
+        self.bytes_to_host += more.bytes_to_host;
     }
 }
 
@@ -68,13 +70,16 @@ pub struct Session<'m> {
     decoder: &'m Decoder,
     rows: Vec<Row>,
     ledger: Ledger,
+    /// Of the decoder when the session began.
+    bytes_before: u64,
     until: Option<Until<'m>>,
 }
 
 impl<'m> Session<'m> {
     /// A session without rows.
     pub fn new(decoder: &'m Decoder) -> Self {
-        Self { decoder, rows: Vec::new(), ledger: Ledger::default(), until: None }
+        let bytes_before = decoder.bytes_to_host();
+        Self { decoder, rows: Vec::new(), ledger: Ledger::default(), bytes_before, until: None }
     }
 
     /// Ends each row as soon as `until` holds, which is asked after each new token.
@@ -83,9 +88,9 @@ impl<'m> Session<'m> {
         Self { until: Some(until), ..self }
     }
 
-    /// Tokens forwarded so far.
+    /// Tokens forwarded and bytes copied so far.
     pub fn ledger(&self) -> Ledger {
-        self.ledger
+        Ledger { bytes_to_host: self.decoder.bytes_to_host() - self.bytes_before, ..self.ledger }
     }
 
     /// Rows under way.
@@ -199,14 +204,11 @@ impl<'m> Session<'m> {
             }
         }
         let output = self.decoder.forward(inputs, &mut caches, plan)?;
-        Ok((logits_of(output.logits.as_ref())?, output.taps))
+        Ok((logits_of(self.decoder, output.logits.as_ref())?, output.taps))
     }
 }
 
 /// Logits of a pass, `[rows, vocabulary]` laid flat.
-fn logits_of(logits: Option<&candle_core::Tensor>) -> Result<Vec<f32>> {
-    match logits {
-        Some(logits) => with_f32(&logits.to_device(&candle_core::Device::Cpu)?, <[f32]>::to_vec),
-        None => Ok(Vec::new()),
-    }
+fn logits_of(decoder: &Decoder, logits: Option<&candle_core::Tensor>) -> Result<Vec<f32>> {
+    logits.map_or(Ok(Vec::new()), |logits| Ok(decoder.backend().host(logits)?.to_vec()))
 }

@@ -35,9 +35,11 @@ pub fn score_draft(decoder: &Decoder, spec: RowSpec) -> Result<(Option<DraftScor
     let mut row = Row::new(spec);
     let chunk = row.unread();
     let (input, n_draft) = row.next_input(chunk, decoder.config().max_positions);
-    let ledger = Ledger { prefill: chunk as u64, draft: n_draft as u64, decode: 0 };
+    let bytes_before = decoder.bytes_to_host();
     let output = decoder.forward(std::slice::from_ref(&input), &mut [&mut row.spec.cache], &ProbePlan::default())?;
-    let logits = logits_of(output.logits.as_ref())?;
+    let logits = logits_of(decoder, output.logits.as_ref())?;
+    let bytes_to_host = decoder.bytes_to_host() - bytes_before;
+    let ledger = Ledger { prefill: chunk as u64, draft: n_draft as u64, decode: 0, bytes_to_host };
     let logits: Vec<&[f32]> = logits.chunks_exact(decoder.config().vocab_size).collect();
     Ok((DraftScore::of(&row.spec.draft, &logits), ledger))
 }

@@ -11,7 +11,7 @@ const SMALL_MODEL_BYTES: usize = 32 << 20;
 /// product to other threads costs more than it saves, so each thread has a session of its own. `work` takes rows from a
 /// common source until there are none; what a row gives does not depend on the session that it ran in.
 pub fn side_by_side<R: Send>(decoder: &Decoder, n_rows: usize, work: impl Fn() -> R + Sync) -> Vec<R> {
-    let small = decoder.bytes() <= SMALL_MODEL_BYTES && decoder.device().is_cpu();
+    let small = decoder.bytes() <= SMALL_MODEL_BYTES && decoder.backend().facts().takes_threads;
     let sessions = if small { rayon::current_num_threads().min(n_rows).max(1) } else { 1 };
     if sessions == 1 {
         return vec![work()];

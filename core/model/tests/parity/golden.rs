@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use epikv_model::Tensor;
+use epikv_model::backend::{DeviceName, OpenOptions};
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::config::ModelConfig;
 use epikv_model::decoder::{Decoder, StepOutput};
-use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, Weights, open};
 use epikv_model::taps::{AttentionTap, ProbePlan, Reduce, TapPoint};
-use epikv_model::{Device, Tensor};
 use serde_json::Value;
 
 /// Tolerances of the golden numbers, several times the largest noise that their makers measured.
@@ -46,9 +46,12 @@ pub(crate) fn opened(case: &str) -> (ModelConfig, Weights) {
     (config, weights)
 }
 
-pub(crate) fn decoder(case: &str) -> Decoder {
+/// The back-ends that must have the golden numbers.
+pub(crate) const DEVICES: &[DeviceName] = &[DeviceName::Cpu, DeviceName::Tensor];
+
+pub(crate) fn decoder(case: &str, device: DeviceName) -> Decoder {
     let (config, weights) = opened(case);
-    Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).unwrap()
+    Decoder::open(config, &*weights, &OpenOptions { device, ..OpenOptions::default() }).unwrap()
 }
 
 pub(crate) fn sequences(case: &str) -> Vec<Value> {

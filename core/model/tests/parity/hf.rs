@@ -1,10 +1,11 @@
 //! Logits, residuals, keys, values, attention and greedy tokens.
 
+use epikv_model::backend::DeviceName;
 use epikv_model::taps::{ProbePlan, Reduce, TapPoint, Taps};
 use serde_json::Value;
 
 use crate::golden::{
-    ATTENTION, CASES, LOGITS, RESIDUAL, decoder, distance, full_plan, ids, numbers, run, sequences, values,
+    ATTENTION, CASES, DEVICES, LOGITS, RESIDUAL, decoder, distance, full_plan, ids, numbers, run, sequences, values,
 };
 
 /// The last token's part of a tap.
@@ -26,13 +27,13 @@ fn check_vector(what: &str, got: &[f32], want: &Value) {
 /// A tap point of a layer.
 type Point = fn(usize) -> TapPoint;
 
-fn check_sequence(case: &str, sequence: &Value) {
-    let decoder = decoder(case);
+fn check_sequence(case: &str, device: DeviceName, sequence: &Value) {
+    let decoder = decoder(case, device);
     let n_layers = decoder.config().n_layers;
     let tokens = ids(&sequence["ids"]);
     let n_logits = sequence["logits_positions"].as_array().unwrap().len();
     let output = run(&decoder, &tokens, n_logits, &full_plan(n_layers));
-    let at = format!("{case}, {} tokens", tokens.len());
+    let at = format!("{case} on {device}, {} tokens", tokens.len());
     let worst = distance(&values(&output.logits.unwrap()), &numbers(&sequence["logits"]));
     assert!(worst < LOGITS, "{at}: logits {worst:e}");
     check_vector(&format!("{at}: embed"), &last(&output.taps, TapPoint::Embed), &sequence["embed"]);
@@ -82,8 +83,8 @@ fn every_number_of_every_golden_folder() {
     for case in CASES {
         let sequences = sequences(case);
         assert!(!sequences.is_empty());
-        for sequence in &sequences {
-            check_sequence(case, sequence);
+        for (sequence, device) in sequences.iter().flat_map(|sequence| DEVICES.iter().map(move |d| (sequence, *d))) {
+            check_sequence(case, device, sequence);
         }
     }
 }
@@ -92,8 +93,8 @@ fn every_number_of_every_golden_folder() {
 fn greedy_tokens_are_equal() {
     use epikv_model::batch::{LogitsOf, RowInput};
     use epikv_model::cache::{Capacity, Scope};
-    for case in CASES {
-        let decoder = decoder(case);
+    for (case, device) in CASES.iter().flat_map(|case| DEVICES.iter().map(move |device| (case, *device))) {
+        let decoder = decoder(case, device);
         for sequence in sequences(case).iter().filter(|s| s.get("greedy").is_some_and(Value::is_array)) {
             let mut cache = decoder.cache(Scope::Global, Capacity::Growing).unwrap();
             let mut tokens = ids(&sequence["ids"]);
@@ -106,7 +107,7 @@ fn greedy_tokens_are_equal() {
                 made.push(best);
                 tokens = vec![best];
             }
-            assert_eq!(made, ids(&sequence["greedy"]), "{case}");
+            assert_eq!(made, ids(&sequence["greedy"]), "{case} on {device}");
         }
     }
 }

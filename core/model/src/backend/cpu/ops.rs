@@ -1,40 +1,11 @@
-//! The operations between linear layers: our kernels on the CPU, the tensor library elsewhere.
-//!
-//! [`mod@reference`] holds the same operations by the tensor library alone; it is what runs on other devices and what the
-//! kernels are tested against.
+//! The operations between linear layers by our kernels.
 
-use candle_core::{CpuStorage, DType, Storage, Tensor};
+use candle_core::Tensor;
 use epikv_kernels::{norm, pointwise, rope};
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
-
-/// Lends the elements of a contiguous f32 tensor on the CPU.
-pub(crate) fn with_f32<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Result<R> {
-    let tensor = tensor.contiguous()?;
-    let (storage, layout) = tensor.storage_and_layout();
-    match &*storage {
-        Storage::Cpu(CpuStorage::F32(all)) => {
-            let from = layout.start_offset();
-            Ok(f(&all[from..from + layout.shape().elem_count()]))
-        }
-        _ => Err(Error::Request {
-            what: "tensor for a CPU kernel",
-            expected: "f32 on the CPU".to_owned(),
-            got: format!("{:?} on {:?}", tensor.dtype(), tensor.device().location()),
-        }),
-    }
-}
-
-/// A CPU tensor from its elements.
-pub(crate) fn from_rows(elements: Vec<f32>, shape: &[usize]) -> Result<Tensor> {
-    Ok(Tensor::from_vec(elements, shape, &candle_core::Device::Cpu)?)
-}
-
-/// Whether the kernels apply.
-pub(crate) fn kernels_apply(tensor: &Tensor) -> bool {
-    tensor.device().is_cpu() && tensor.dtype() == DType::F32
-}
+use super::elements::{from_rows, with_f32};
+use crate::error::Result;
 
 /// Below this many elements an operation stays on the calling thread: waking another one costs more.
 const SERIAL_BELOW: usize = 1 << 16;
@@ -53,9 +24,6 @@ fn by_rows(x: (&[f32], usize), out: (&mut [f32], usize), f: impl Fn(usize, &[f32
 
 /// Some columns of a matrix `[T, N]`, `[T, n]` without gaps.
 pub(crate) fn columns(x: &Tensor, first: usize, n: usize) -> Result<Tensor> {
-    if !kernels_apply(x) {
-        return Ok(x.narrow(1, first, n)?.contiguous()?);
-    }
     let (rows, all) = x.dims2()?;
     let mut out = vec![0.0; rows * n];
     with_f32(x, |x| {
@@ -70,9 +38,6 @@ pub(crate) fn columns(x: &Tensor, first: usize, n: usize) -> Result<Tensor> {
 
 /// Root-mean-square norm over the last axis.
 pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
-    if !kernels_apply(x) {
-        return reference::rms_norm(x, weight, eps);
-    }
     let mut out = vec![0.0; x.elem_count()];
     with_f32(x, |x| {
         with_f32(weight, |w| {
@@ -85,9 +50,6 @@ pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> 
 
 /// Rotates `[T, H, D]` by the angles of each token, `[T, D/2]`.
 pub(crate) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-    if !kernels_apply(x) {
-        return reference::rotate(x, cos, sin);
-    }
     let (_, heads, d) = x.dims3()?;
     let (width, half) = (heads * d, d / 2);
     let mut out = vec![0.0; x.elem_count()];
@@ -109,9 +71,6 @@ pub(crate) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
 
 /// `silu(gate) * up`, from `[T, 2F]` with the gate in the first half of each row, to `[T, F]`.
 pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
-    if !kernels_apply(gate_up) {
-        return reference::gated(gate_up);
-    }
     let (rows, both) = gate_up.dims2()?;
     let f = both / 2;
     let mut out = vec![0.0; rows * f];
@@ -125,38 +84,12 @@ pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
     from_rows(out, &[rows, f])
 }
 
-/// The same operations by the tensor library.
-pub(crate) mod reference {
-    use candle_core::{D, Tensor};
-
-    use crate::error::Result;
-
-    pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
-        let mean_square = x.sqr()?.mean_keepdim(D::Minus1)?;
-        Ok(x.broadcast_div(&(mean_square + eps)?.sqrt()?)?.broadcast_mul(weight)?)
-    }
-
-    pub(crate) fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
-        let half = x.dim(D::Minus1)? / 2;
-        let (a, b) = (x.narrow(D::Minus1, 0, half)?, x.narrow(D::Minus1, half, half)?);
-        let (cos, sin) = (cos.unsqueeze(1)?, sin.unsqueeze(1)?);
-        let first = (a.broadcast_mul(&cos)? - b.broadcast_mul(&sin)?)?;
-        let second = (b.broadcast_mul(&cos)? + a.broadcast_mul(&sin)?)?;
-        Ok(Tensor::cat(&[first, second], D::Minus1)?)
-    }
-
-    pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
-        let f = gate_up.dim(D::Minus1)? / 2;
-        let gate = gate_up.narrow(D::Minus1, 0, f)?;
-        Ok((gate.silu()? * gate_up.narrow(D::Minus1, f, f)?)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use candle_core::Device;
 
     use super::*;
+    use crate::backend::tensor::ops as reference;
 
     #[test]
     fn threads_change_no_bit() -> Result<()> {

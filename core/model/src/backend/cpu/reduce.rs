@@ -1,10 +1,10 @@
 //! Reductions of a tapped tensor over its last axis, row by row, so that only scalars are kept.
 
-use candle_core::{D, Tensor};
+use candle_core::Tensor;
 use epikv_kernels::lanes::dot;
 
+use super::elements::{from_rows, with_f32};
 use crate::error::Result;
-use crate::ops::{from_rows, kernels_apply, with_f32};
 use crate::taps::Reduce;
 
 /// The tensor in the form asked for. Steps between tokens are not made here.
@@ -16,14 +16,6 @@ pub(super) fn reduced(x: &Tensor, reduce: Reduce) -> Result<Tensor> {
         Reduce::Variance => variance,
         Reduce::Range => range,
     };
-    if !kernels_apply(x) {
-        return Ok(match reduce {
-            Reduce::Norm => x.sqr()?.sum(D::Minus1)?.sqrt()?,
-            Reduce::Mean => x.mean(D::Minus1)?,
-            Reduce::Range => (x.max(D::Minus1)? - x.min(D::Minus1)?)?,
-            _ => x.var(D::Minus1)?,
-        });
-    }
     let (outer, d) = x.dims().split_at(x.dims().len() - 1);
     from_rows(with_f32(x, |x| x.chunks_exact(d[0]).map(of).collect())?, outer)
 }
@@ -48,6 +40,8 @@ fn range(v: &[f32]) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use candle_core::D;
+
     use super::*;
 
     #[test]
