@@ -4,6 +4,7 @@
 mod contract;
 mod correlate;
 mod count;
+mod device;
 mod doctor;
 mod evict;
 mod export;
@@ -27,6 +28,7 @@ use serde_json::Value;
 use crate::batch::Batch;
 
 pub(crate) use self::correlate::CorrelateArgs;
+pub(crate) use self::device::DeviceArgs;
 pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::evict::EvictArgs;
 pub(crate) use self::export::ExportArgs;
@@ -94,6 +96,9 @@ pub(crate) struct ModelArgs {
     /// How weights are held.
     #[arg(long, value_parser = word::<WeightFormat>(), default_value_t)]
     pub(crate) weights: WeightFormat,
+    /// Device and numbers.
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     /// Number of threads; all cores by default. Changes no result.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
@@ -247,6 +252,9 @@ pub(crate) struct DemoArgs {
     /// Number of threads; all cores by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
+    /// Device and numbers.
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     /// Print no progress on stderr.
     #[arg(long)]
     pub(crate) quiet: bool,

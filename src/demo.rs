@@ -66,6 +66,7 @@ fn is_new_or_a_demo(out: &Path) -> bool {
 /// Runs the demo.
 pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let (out, started) = (&args.out, Instant::now());
+    args.device.options()?;
     if !is_new_or_a_demo(out) {
         let what =
             format!("--out {}: expected a new folder or one of a demo, got one of something else", out.display());
@@ -84,6 +85,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         let mut typed: Vec<OsString> =
             vec!["epikv".into(), name.into(), "--model".into(), "tiny".into(), "--fresh".into()];
         typed.extend(args.threads.iter().flat_map(|n| ["--threads".into(), n.to_string().into()]));
+        let (device, dtype) = (args.device.device.to_string(), args.device.dtype.to_string());
+        typed.extend(["--device".into(), device.into(), "--dtype".into(), dtype.into()]);
         // Only correlation has no rows that run together.
         let batch = (name != "correlate").then(|| ["--batch".into(), N_PROBLEMS.to_string().into()]);
         typed.extend(batch.into_iter().flatten());

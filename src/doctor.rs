@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use epikv_model::linear::WeightFormat;
+use epikv_model::Model;
+use epikv_model::backend::OpenOptions;
 use epikv_model::load::ModelRef;
-use epikv_model::{Device, Model};
 use epikv_tasks::problem::read_problems;
 use epikv_tasks::tiny::{Level, TinyProblem};
 use serde_json::{Value, json};
@@ -17,8 +17,9 @@ use crate::output::Done;
 
 /// Prints the checks.
 pub(crate) fn run(args: &DoctorArgs) -> Result<Done> {
-    let mut checks = machine();
-    checks.push(model());
+    let options = args.device.options()?;
+    let mut checks = machine(&options);
+    checks.push(model(&options));
     let built_in = golds::built_in();
     checks.push(golds::reflexive("built-in golds that are themselves in a box", &built_in));
     checks.push(golds::distinct(&built_in));
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Done> {
 }
 
 /// Facts that speed depends on, and results do not.
-fn machine() -> Vec<Check> {
+fn machine(options: &OpenOptions) -> Vec<Check> {
     let cores = std::thread::available_parallelism();
     vec![
         Check::fact("epikv", env!("CARGO_PKG_VERSION")),
@@ -52,14 +53,14 @@ fn machine() -> Vec<Check> {
         Check::fact("system", format!("{} on {}", std::env::consts::OS, std::env::consts::ARCH)),
         Check::fact("instruction set", epikv_kernels::instruction_set().name()),
         Check::fact("threads", cores.map_or_else(|error| error.to_string(), |n| n.to_string())),
-        Check::fact("device", "cpu"),
+        Check::fact("device", options.device.to_string()),
     ]
 }
 
 /// The built-in model loads, and its tokenizer gives back what it is given.
-fn model() -> Check {
+fn model(options: &OpenOptions) -> Check {
     let what = "the built-in model loads and its tokenizer is exact";
-    let loaded = Model::open(&ModelRef::Tiny, &Device::Cpu, WeightFormat::F32).and_then(|model| {
+    let loaded = Model::open_with(&ModelRef::Tiny, options).and_then(|model| {
         let text = TinyProblem::generate(Level::Default, 0, 0).to_problem().problem;
         let exact = model.tokenizer.decode(&model.tokenizer.encode(&text, false)?)? == text;
         Ok((exact, format!("{}, {} layers", model.origin.id(), model.decoder.config().n_layers)))

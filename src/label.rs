@@ -247,6 +247,7 @@ fn write(
     folder.note("protocol", json!(settings.protocol));
     let ledger = labels.ledger;
     folder.note("tokens", json!({ "prefill": ledger.prefill, "draft": ledger.draft, "decode": ledger.decode }));
+    folder.note("bytes_to_host", json!(ledger.bytes_to_host));
     folder.write(FILES[0], &labels.windows, &provenance)?;
     folder.write(FILES[1], &labels.tokens, &provenance)?;
     folder.write(FILES[2], &labels.traces, &provenance)?;

@@ -5,8 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Result;
+use epikv_model::Model;
+use epikv_model::backend::OpenOptions;
 use epikv_model::decoder::AttentionKernel;
-use epikv_model::{Device, Model};
 use serde_json::{Value, json};
 
 use crate::cli::ModelArgs;
@@ -60,7 +61,15 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>> {
 
 /// Opens the model of a command.
 pub(crate) fn model(args: &ModelArgs) -> Result<Model> {
-    Ok(Model::open(&args.model, &Device::Cpu, args.weights)?)
+    Ok(Model::open_with(&args.model, &open_options(args)?)?)
+}
+
+/// How the models of a command are opened.
+///
+/// # Errors
+/// If this build does not have the device, or the device not what is asked of it.
+pub(crate) fn open_options(args: &ModelArgs) -> epikv_model::Result<OpenOptions> {
+    Ok(OpenOptions { weights: args.weights, ..args.device.options()? })
 }
 
 /// Opens the model of a command that can choose its attention kernel.

@@ -66,6 +66,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     run.note("command", json!("trace"));
     run.note("threads", json!(threads));
     run.note("batch", json!(timings.first().map(|timing| timing.batch)));
+    run.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
     run.write(&file, &traces, &provenance)?;
     if !timings.is_empty() {
         run.write(&timings_file, &timings, &provenance)?;

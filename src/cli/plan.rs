@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use epikv_model::load::ModelRef;
 
+use super::DeviceArgs;
+
 /// `epikv plan`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArgs {
@@ -31,6 +33,9 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "N,..", value_delimiter = ',', requires = "model",
           value_parser = clap::value_parser!(u64).range(1..=1 << 16))]
     pub(crate) measure: Vec<u64>,
+    /// Where the model is run for `--measure`.
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
     /// Folder for two figures and their numbers: concurrent requests, and memory of explicit attention.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

@@ -89,6 +89,7 @@ pub(super) fn write(
     results: &Results<'_>,
 ) -> Result<()> {
     let settings = &plan.settings;
+    folder.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
     let mut signals = Provenance::new();
     signals.set("tool", setup::tool());
     signals.set("model", model.provenance()?);

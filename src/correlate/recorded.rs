@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use epikv_analyzer::{RecordOptions, Recording, Sample, record};
+use epikv_model::Model;
 use epikv_model::decoder::Decoder;
 use epikv_model::load::{ModelRef, OriginKind, RandomSpec, open};
-use epikv_model::{Device, Model};
 use epikv_schemas::Trace;
 
 use super::labels::LabelSet;
 use super::plan::Plan;
 use crate::cli::CorrelateArgs;
-use crate::progress;
+use crate::{progress, setup};
 
 /// Traces with labels, recorded, and those that could not be.
 pub(super) struct Recorded {
@@ -92,6 +92,6 @@ fn random_decoder(args: &CorrelateArgs, model: &Model, notes: &mut Vec<String>) 
         }
     };
     let (config, weights, origin) = open(&ModelRef::Random(spec))?;
-    let decoder = Decoder::load(config, &*weights, &Device::Cpu, args.model.weights)?;
+    let decoder = Decoder::open(config, &*weights, &setup::open_options(&args.model)?)?;
     Ok(Some((origin.id().to_owned(), decoder)))
 }

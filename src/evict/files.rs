@@ -53,6 +53,7 @@ pub(super) fn write(mut folder: RunFolder, cells: Cells, runs: &Runs, about: &Ab
     folder.note("threads", json!(settings.threads));
     folder.note("batch", json!(settings.batch));
     folder.note("tokens", json!({ "prefill": runs.ledger.prefill, "decode": runs.ledger.decode }));
+    folder.note("bytes_to_host", json!(runs.ledger.bytes_to_host));
     folder.note("process_peak_bytes", json!(setup::peak_bytes()));
     folder.write(FILES[0], &runs.rows, &provenance)?;
     folder.write(FILES[1], &runs.timings, &provenance)?;

@@ -148,7 +148,7 @@ pub(super) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()
         "noise floor: of {n_windows} windows the answer changes for {n_identity_changed} overwritten by their own tokens, \
          for {n_repeated_changed} occluded once more"
     )?;
-    let Ledger { prefill, draft, decode } = labels.ledger;
+    let Ledger { prefill, draft, decode, .. } = labels.ledger;
     writeln!(err, "tokens: {prefill} read, {draft} read as drafts, {decode} decoded")?;
     Ok(())
 }

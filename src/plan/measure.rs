@@ -1,11 +1,10 @@
 //! Measures what a plan projects: runs the model over prompts of given lengths and counts its memory.
 
 use anyhow::{Result, bail};
-use epikv_model::Device;
+use epikv_model::backend::OpenOptions;
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::decoder::Decoder;
-use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::taps::{AttentionTap, ProbePlan};
 
@@ -20,13 +19,13 @@ pub(super) struct Measured {
 }
 
 /// Runs the model over prompts of the given lengths.
-pub(super) fn measure(model: &ModelRef, lengths: &[u64]) -> Result<(u64, Vec<Measured>)> {
+pub(super) fn measure(model: &ModelRef, options: &OpenOptions, lengths: &[u64]) -> Result<(u64, Vec<Measured>)> {
     let (config, source, _) = open(model)?;
     let (longest, n_layers, vocab) = (config.max_positions as u64, config.n_layers, config.vocab_size as u32);
     if let Some(too_long) = lengths.iter().find(|n| **n > longest) {
         bail!("--measure {too_long}: expected at most {longest} tokens, the model's context");
     }
-    let decoder = Decoder::load(config, &*source, &Device::Cpu, WeightFormat::F32)?;
+    let decoder = Decoder::open(config, &*source, options)?;
     let mut all = Vec::new();
     for &tokens in lengths {
         let n = tokens as usize;

@@ -15,9 +15,6 @@ use self::shape::{GIB, LLAMA_8B, Room, Shape, requests};
 use crate::cli::PlanArgs;
 use crate::output::Done;
 
-/// Bytes of a number in a model that is run here.
-const RUN_BYTES: u64 = 4;
-
 /// Memory of a device at most: 2^20 GiB, more than any has.
 const MOST_GIB: f64 = (1_u64 << 20) as f64;
 
@@ -46,8 +43,9 @@ impl Plan {
             bail!("--device-gib: expected a size above 0 and up to {MOST_GIB}, got {device_gib:e}");
         }
         let value_bytes = u64::from(args.value_bytes);
-        if !args.measure.is_empty() && value_bytes != RUN_BYTES {
-            bail!("--measure: expected --value-bytes {RUN_BYTES}, which models are run with here, got {value_bytes}");
+        let run_bytes = args.device.dtype.bytes() as u64;
+        if !args.measure.is_empty() && value_bytes != run_bytes {
+            bail!("--measure: expected --value-bytes {run_bytes}, those of --dtype, got {value_bytes}");
         }
         let mut shape = match &args.model {
             Some(model) => Shape::of(&open(model)?.0, value_bytes),
@@ -55,7 +53,7 @@ impl Plan {
         };
         let mut measured = Vec::new();
         if let Some(model) = args.model.as_ref().filter(|_| !args.measure.is_empty()) {
-            let (weight_bytes, all) = measure(model, &args.measure)?;
+            let (weight_bytes, all) = measure(model, &args.device.options()?, &args.measure)?;
             (shape.weight_bytes, measured) = (weight_bytes, all);
         }
         let room = Room { bytes: device_gib * GIB, share };

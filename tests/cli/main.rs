@@ -6,6 +6,7 @@ mod bad_model;
 mod between;
 mod config;
 mod correlate;
+mod device;
 mod evict;
 mod evict_refused;
 mod export;
