@@ -10,6 +10,7 @@ mod evict;
 mod export;
 mod grade;
 mod label;
+mod labels;
 mod plan;
 mod word;
 
@@ -30,10 +31,13 @@ use crate::batch::Batch;
 pub(crate) use self::correlate::CorrelateArgs;
 pub(crate) use self::device::DeviceArgs;
 pub(crate) use self::doctor::DoctorArgs;
-pub(crate) use self::evict::EvictArgs;
+pub(crate) use self::evict::{EvictArgs, PolicyArgs, ReplayArgs};
 pub(crate) use self::export::ExportArgs;
 pub(crate) use self::grade::GradeArgs;
 pub(crate) use self::label::{LabelArgs, Preset};
+pub(crate) use self::labels::{
+    LabelsCommand, LabelsCompareArgs, LabelsExportArgs, LabelsImportArgs, LabelsSummaryArgs,
+};
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::word::word;
 
@@ -67,6 +71,11 @@ pub(crate) enum Command {
     Correlate(CorrelateArgs),
     /// Decode problems under eviction policies: which keeps the answer right at which budget, time and memory?
     Evict(Box<EvictArgs>),
+    /// Feed recorded traces under eviction policies and decode their answers.
+    Replay(Box<ReplayArgs>),
+    /// Summarise, import, export and compare labels.
+    #[command(subcommand)]
+    Labels(LabelsCommand),
     /// Decide whether two answers are the same.
     Grade(GradeArgs),
     /// List the eviction policies and their parts.

@@ -20,6 +20,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use epikv_words::Hint;
 
+use crate::aliases::{Alias, command_at};
 use crate::cli::Cli;
 
 /// A configuration file is a page of flags; more is a mistake.
@@ -70,28 +71,43 @@ pub(crate) fn with_config_file(args: Vec<OsString>) -> Result<Vec<OsString>> {
     let path = Path::new(&path);
     let text = epikv_schemas::fs::read_text(path, LIMIT)?;
     let table: toml::Table = text.parse().with_context(|| format!("{} is not TOML", path.display()))?;
-    // The subcommand is the first word that is no flag.
-    let at = args.iter().skip(1).position(|a| !a.to_string_lossy().starts_with('-')).map_or(args.len(), |i| i + 2);
+    let at = command_at(&args).unwrap_or(args.len());
+    let word = args.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    let alias = table.keys().find_map(|key| Alias::find(word, &flag_of(key)));
+    let args = alias.map_or(args.clone(), |alias| alias.replace(&args, at));
     let cli = Cli::command();
-    let command = args[..at].last().and_then(|word| cli.find_subcommand(word));
+    let (command, at) = command_of(&cli, &args, at);
     let mut from_file: Vec<OsString> = Vec::new();
     for (key, value) in &table {
+        let flag = flag_of(key);
+        let flag = alias.map_or(flag.as_str(), |alias| alias.renamed(&flag));
         let mut typed: Vec<OsString> = Vec::new();
         match value {
             toml::Value::Boolean(false) => {}
-            toml::Value::Boolean(true) => typed.push(format!("--{}", flag_of(key)).into()),
+            toml::Value::Boolean(true) => typed.push(format!("--{flag}").into()),
             value => {
                 let words = words(value).with_context(|| format!("{}: {key}", path.display()))?;
-                typed.extend([format!("--{}", flag_of(key)).into(), words.into()]);
+                typed.extend([format!("--{flag}").into(), words.into()]);
             }
         }
         // What is no subcommand is told by the parser.
         if let Some(command) = command {
-            check(path, (key, value), &typed, command)?;
+            check(path, (key, flag, value), &typed, (command, &args[1..at]))?;
         }
         from_file.extend(typed);
     }
     Ok(args[..at].iter().cloned().chain(from_file).chain(args[at..].iter().cloned()).collect())
+}
+
+/// The command that the words from `at` on name, and the place behind them.
+fn command_of<'c>(cli: &'c clap::Command, args: &[OsString], mut at: usize) -> (Option<&'c clap::Command>, usize) {
+    let mut command = None;
+    while let Some(next) = args.get(at).and_then(|word| command.unwrap_or(cli).find_subcommand(word)) {
+        command = Some(next);
+        at += 1;
+    }
+    // A word that is no command is told by the parser.
+    (command, if command.is_none() { args.len().min(at + 1) } else { at })
 }
 
 /// The flag of a key, without its dashes.
@@ -119,11 +135,19 @@ fn words(value: &toml::Value) -> Result<String> {
 }
 
 /// Refuses a key that is no flag of the subcommand, and a value that the flag does not take.
-fn check(path: &Path, (key, value): (&str, &toml::Value), typed: &[OsString], command: &clap::Command) -> Result<()> {
-    let (cli, flag, name) = (Cli::command(), flag_of(key), command.get_name().to_owned());
+fn check(
+    path: &Path,
+    (key, flag, value): (&str, &str, &toml::Value),
+    typed: &[OsString],
+    (command, words): (&clap::Command, &[OsString]),
+) -> Result<()> {
+    let cli = Cli::command();
+    // Flags of the whole program may stand before the command.
+    let words: Vec<OsString> = words.iter().filter(|word| !word.to_string_lossy().starts_with('-')).cloned().collect();
+    let name = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let flags = || command.get_arguments().chain(cli.get_arguments());
-    let Some(known) = flags().find(|arg| arg.get_long() == Some(&flag)) else {
-        let meant = epikv_eviction::nearest(&flag, flags().filter_map(clap::Arg::get_long)).map(str::to_owned);
+    let Some(known) = flags().find(|arg| arg.get_long() == Some(flag)) else {
+        let meant = epikv_eviction::nearest(flag, flags().filter_map(clap::Arg::get_long)).map(str::to_owned);
         return Err(UnknownKey { path: path.to_owned(), key: key.to_owned(), command: name, meant }.into());
     };
     let expected = match (known.get_action().takes_values(), value.is_bool()) {
@@ -131,7 +155,7 @@ fn check(path: &Path, (key, value): (&str, &toml::Value), typed: &[OsString], co
         (false, false) => Some("expected true or false".to_owned()),
         (true, true) => Some("expected a value".to_owned()),
         (true, false) => {
-            let words = [OsString::from("epikv"), name.clone().into()].into_iter().chain(typed.iter().cloned());
+            let words = [OsString::from("epikv")].into_iter().chain(words).chain(typed.iter().cloned());
             Cli::try_parse_from(words).err().and_then(|error| wrong_value(&error))
         }
     };
@@ -200,6 +224,14 @@ mod tests {
         assert_eq!(flag("--budgets"), Some("128,prompt+25%"));
         assert_eq!(flag("--swap"), Some("score=epikv,random"));
         assert_eq!(flag("--hold"), Some("protect=prompt+recency;trigger=each"));
+    }
+
+    #[test]
+    fn a_key_that_chose_a_mode_is_a_command() {
+        let got = with("replay = 't.parquet'\nbudgets = [9]", &["epikv", "evict", "--out", "e"]).unwrap();
+        assert_eq!(got, args(&["epikv", "replay", "--budgets", "9", "--traces", "t.parquet", "--out", "e"]));
+        let got = with("traces = 't.parquet'", &["epikv", "labels", "summary", "--labels", "l"]).unwrap();
+        assert_eq!(got, args(&["epikv", "labels", "summary", "--traces", "t.parquet", "--labels", "l"]));
     }
 
     #[test]

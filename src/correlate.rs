@@ -19,7 +19,6 @@ use epikv_analyzer::groups::Group;
 use epikv_analyzer::predictable::{self, GivenSurprisal};
 use epikv_analyzer::{AtBudget, DatasetFindings, Reference, Sample, Summary, TokenClass, decide, n_columns, study};
 use epikv_model::Model;
-use epikv_schemas::{Trace, read_table};
 use serde_json::json;
 
 use self::between::Between;
@@ -29,7 +28,7 @@ use self::plan::Plan;
 use self::recorded::{Recorded, record_all};
 use crate::cli::CorrelateArgs;
 use crate::output::{Done, RunFolder};
-use crate::{label, progress, setup};
+use crate::{inputs, progress, setup};
 
 /// Correlates a file of traces with a folder of labels.
 pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
@@ -65,9 +64,7 @@ struct Prepared {
 impl Prepared {
     /// Reads and checks the inputs, and records the traces.
     fn new(args: &CorrelateArgs, plan: &Plan) -> Result<Self> {
-        let (mut traces, made_by) = read_table::<Trace>(&args.traces)?;
-        label::check_unique(&traces, &args.traces)?;
-        traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+        let (traces, made_by) = inputs::traces(&args.traces, args.model.limit)?;
         between::check_pools(&plan.settings.pools, &traces)?;
         let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
         let labels = LabelSet::read(&args.labels)?;
@@ -75,8 +72,8 @@ impl Prepared {
         labels.check_any(&traces)?;
         setup::threads(args.model.threads)?;
         let model = setup::model(&args.model)?;
-        label::check_made_by(&made_by, &model, &args.traces)?;
-        label::check_made_by(&labels.made_by, &model, &labels.path)?;
+        inputs::check_made_by(&made_by, &model, &args.traces)?;
+        inputs::check_made_by(&labels.made_by, &model, &labels.path)?;
         let n_layers = model.decoder.config().n_layers;
         plan.check_kernel(n_layers)?;
         plan.check_pairs(n_layers)?;

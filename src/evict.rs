@@ -4,13 +4,12 @@ mod declared;
 mod files;
 mod layers;
 mod policies;
-mod replay;
 
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use epikv_eviction::{Cells, LabelSet, Progress, Records, Settings, Summary, check, evict};
+use epikv_eviction::{Cells, LabelSet, NamedPolicy, Progress, Records, Settings, Summary, check, evict};
 use epikv_schemas::{LabelToken, read_table};
 use epikv_tasks::problem::read_problems;
 
@@ -18,44 +17,51 @@ use self::declared::declare;
 use self::files::{About, FILES};
 use self::layers::ChosenLayers;
 pub(crate) use self::layers::Overlap;
-use self::policies::{announce, check_compared, comparisons, policies};
-use crate::cli::EvictArgs;
+pub(crate) use self::policies::announce;
+use self::policies::{check_compared, comparisons, policies};
+use crate::cli::{EvictArgs, ModelArgs, PolicyArgs};
 use crate::output::{Done, RunFolder};
 use crate::{progress, setup, trace};
 
 /// The file of a label folder that is read.
-const LABELS: &str = "label_tokens.parquet";
+pub(crate) const LABELS: &str = "label_tokens.parquet";
 
 /// Runs the experiment, or goes on with one.
 pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
-    let layers = args.layers_from.as_deref();
-    let layers = layers.map(|path| ChosenLayers::read(path, args.layers_dataset.as_deref())).transpose()?;
-    let mut settings = settings(args, layers.as_ref())?;
-    if let Some(traces) = &args.replay {
-        return replay::run(args, traces, settings, layers.as_ref());
-    }
+    trace::check(&args.sampling)?;
+    let under = &args.policies;
+    let (policies, layers) = policies_with_layers(under)?;
+    let mut settings = Settings {
+        max_new: args.max_new,
+        temperature: args.sampling.temperature,
+        top_p: args.sampling.top_p,
+        samples: args.samples,
+        shard: args.shard,
+        signals: args.record_signals.clone(),
+        prompt: trace::prompt_options(&args.prompt),
+        ..settings(under, &args.model, policies)
+    };
     let comparisons = comparisons(args)?;
-    let Some(problem_file) = &args.problems else { bail!("--problems: expected a file, got none") };
-    let mut problems = read_problems(problem_file)?;
+    let mut problems = read_problems(&args.problems)?;
     problems.truncate(args.model.limit.unwrap_or(usize::MAX));
-    let labels = args.labels.as_deref().map(read_labels).transpose()?;
+    let labels = under.labels.as_deref().map(read_labels).transpose()?;
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
-    settings.batch = args.batch.rows(&model, model.decoder.config().max_positions);
+    settings.batch = under.batch.rows(&model, model.decoder.config().max_positions);
     if let Some(layers) = &layers {
         layers.check(problems.iter().map(|problem| problem.id.as_str()), &model)?;
     }
     check(&model, &problems, labels.as_ref(), &settings)?;
     let records = Records { steps: args.record_steps, signals: !args.record_signals.is_empty() };
-    let cells = Cells::open(&args.out, records, args.model.fresh)?;
+    let cells = Cells::open(&under.out, records, args.model.fresh)?;
     check_compared(&comparisons, &settings, &cells)?;
     // Only now, when all that was asked for can be done, is anything removed or written. A shard writes cells and nothing
     // else, so that several can work in one folder.
     let folder = match settings.shard {
-        None => Some(RunFolder::extend(&args.out, FILES, args.model.fresh)?),
+        None => Some(RunFolder::extend(&under.out, FILES, args.model.fresh)?),
         Some(_) => None,
     };
-    let (comparisons, late) = declare(&args.out, comparisons, &cells, args.model.fresh)?;
+    let (comparisons, late) = declare(&under.out, comparisons, &cells, args.model.fresh)?;
     for late in &late {
         writeln!(std::io::stderr(), "warning: {late}")?;
     }
@@ -74,15 +80,15 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
         for failure in &runs.failures {
             writeln!(std::io::stderr(), "failed: {failure}")?;
         }
-        let (out, n) = (args.out.display(), runs.rows.len());
+        let (out, n) = (under.out.display(), runs.rows.len());
         writeln!(std::io::stderr(), "{n} generations are done -> {out}; run without --shard for the tables")?;
         return Ok(done);
     };
     let mut summary = Summary::of(&runs, &comparisons);
     summary.drift = cells.drift(&runs.rows)?;
-    let about = About { summary: &summary, model: &model, settings: &settings, args, problems: problem_file };
+    let about = About { summary: &summary, model: &model, settings: &settings, args };
     files::write(folder, cells, &runs, &about)?;
-    files::print(&summary, &args.out)?;
+    files::print(&summary, &under.out)?;
     if runs.n_resumed > 0 {
         writeln!(std::io::stderr(), "{} generations were there already", runs.n_resumed)?;
     }
@@ -92,29 +98,28 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     Ok(done)
 }
 
-/// Checks what was typed.
-fn settings(args: &EvictArgs, layers: Option<&ChosenLayers>) -> Result<Settings> {
-    trace::check(&args.sampling)?;
+/// The policies that were typed, and the layers that some of them take from a file.
+pub(crate) fn policies_with_layers(args: &PolicyArgs) -> Result<(Vec<NamedPolicy>, Option<ChosenLayers>)> {
+    let layers = args.layers_from.as_deref();
+    let layers = layers.map(|path| ChosenLayers::read(path, args.layers_dataset.as_deref())).transpose()?;
     let policies = policies(args)?;
-    let policies = match layers {
+    let policies = match &layers {
         Some(layers) => layers.apply(policies)?,
         None => policies,
     };
-    Ok(Settings {
-        max_new: args.max_new,
-        temperature: args.sampling.temperature,
-        top_p: args.sampling.top_p,
-        samples: args.samples,
-        seed: args.model.seed,
-        shard: args.shard,
+    Ok((policies, layers))
+}
+
+/// Settings of policies under budgets.
+pub(crate) fn settings(args: &PolicyArgs, model: &ModelArgs, policies: Vec<NamedPolicy>) -> Settings {
+    Settings {
+        seed: model.seed,
         machine: setup::machine(),
         eviction_seeds: args.eviction_seeds,
         matched: args.matched,
-        signals: args.record_signals.clone(),
         skip_infeasible: args.skip_infeasible,
-        prompt: trace::prompt_options(&args.prompt),
         ..Settings::new(policies, args.budgets.clone())
-    })
+    }
 }
 
 fn read_labels(folder: &Path) -> Result<LabelSet> {

@@ -8,7 +8,7 @@ use epikv_notebooks_export::traces_page;
 use epikv_schemas::{LabelWindow, Trace, fs, read_table};
 
 use crate::cli::ExportArgs;
-use crate::label;
+use crate::inputs;
 use crate::output::{Done, Exists};
 
 /// The file of a label folder that is read.
@@ -23,8 +23,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Done> {
     if out.exists() && !args.fresh {
         return Err(Exists::at(out).into());
     }
-    let (mut traces, _) = read_table::<Trace>(&args.traces)?;
-    label::check_unique(&traces, &args.traces)?;
+    let (mut traces, _) = inputs::traces(&args.traces, None)?;
     if let Some(missing) = args.trace.iter().find(|id| traces.iter().all(|trace| trace.trace_id != **id)) {
         bail!("--trace {missing}: expected a trace of {}, got none of that name", args.traces.display());
     }

@@ -1,5 +1,6 @@
 //! The `epikv` command line. Parsing and printing only: the work is in the library crates.
 
+mod aliases;
 mod batch;
 mod check;
 mod claims;
@@ -12,12 +13,15 @@ mod evict;
 mod export;
 mod golds;
 mod grade;
+mod inputs;
 mod label;
+mod labels;
 mod output;
 mod plan;
 mod policies;
 mod problems;
 mod progress;
+mod replay;
 mod report;
 mod schema;
 mod setup;
@@ -31,7 +35,7 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let args = match config_file::with_config_file(std::env::args_os().collect()) {
+    let args = match config_file::with_config_file(aliases::replaced(std::env::args_os().collect())) {
         Ok(args) => args,
         Err(error) => return report::failed(&error),
     };
@@ -43,6 +47,8 @@ fn main() -> ExitCode {
         Command::Label(args) => label::run(&args),
         Command::Correlate(args) => correlate::run(&args),
         Command::Evict(args) => evict::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Labels(command) => labels::run(&command),
         Command::Grade(args) => grade::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Plan(args) => plan::run(&args),

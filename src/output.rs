@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use epikv_schemas::{Manifest, PartInfo, Provenance, Record, fs, write_table};
 use epikv_words::Hint;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,11 +180,4 @@ pub(crate) fn split(path: &Path) -> Result<(PathBuf, String)> {
         _ => PathBuf::from("."),
     };
     Ok((folder, name.to_owned()))
-}
-
-/// What an input file is, for provenance: its name and content.
-pub(crate) fn input(path: &Path) -> Result<Value> {
-    let fingerprint = fs::fingerprint(path)?;
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-    Ok(json!({ "file": name, "sha256": fingerprint.sha256 }))
 }

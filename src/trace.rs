@@ -17,7 +17,8 @@ use epikv_tasks::trace::{FinishReason, Generation, build_trace};
 use serde_json::{Value, json};
 
 use crate::cli::{PromptArgs, SamplingArgs, TraceArgs};
-use crate::output::{Done, RunFolder, input, split};
+use crate::inputs::fingerprint;
+use crate::output::{Done, RunFolder, split};
 use crate::{progress, setup};
 
 /// Makes or imports traces.
@@ -62,7 +63,8 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);
     provenance.set("run", run_settings(args, &options));
-    provenance.set("inputs", json!([input(args.problems.as_ref().or(args.import.as_ref()).unwrap_or(&args.out))?]));
+    provenance
+        .set("inputs", json!([fingerprint(args.problems.as_ref().or(args.import.as_ref()).unwrap_or(&args.out))?]));
     run.note("command", json!("trace"));
     run.note("threads", json!(threads));
     run.note("batch", json!(timings.first().map(|timing| timing.batch)));

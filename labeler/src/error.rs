@@ -48,9 +48,40 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Lines of labels that are of none of the traces.
+    #[error("{}: no line has the tokens of a trace in {}", lines.display(), traces.display())]
+    NoCommonTrace {
+        /// The file of lines.
+        lines: std::path::PathBuf,
+        /// The traces file.
+        traces: std::path::PathBuf,
+    },
+    /// A folder has no labels of any of the traces.
+    #[error("{}: expected labels of a trace in {}, got none", labels.display(), traces.display())]
+    NoLabels {
+        /// The folder.
+        labels: std::path::PathBuf,
+        /// The traces file.
+        traces: std::path::PathBuf,
+    },
+    /// A file without sentence scores.
+    #[error("{}: expected lines of sentence scores, got none", path.display())]
+    NoScores {
+        /// The file.
+        path: std::path::PathBuf,
+    },
+    /// A file could not be read.
+    #[error(transparent)]
+    Files(Box<epikv_schemas::Error>),
     /// The model failed.
     #[error("the model failed")]
     Model(#[from] epikv_model::Error),
+}
+
+impl From<epikv_schemas::Error> for Error {
+    fn from(error: epikv_schemas::Error) -> Self {
+        Self::Files(Box::new(error))
+    }
 }
 
 impl Hint for Error {
@@ -59,6 +90,7 @@ impl Hint for Error {
             Self::NoFillerToken { .. } => Some("choose another --filler, for example token:ID".to_owned()),
             Self::Trace(error) => error.hint(),
             Self::Interrupted { .. } => Some("run the same command again to go on".to_owned()),
+            Self::Files(error) => error.hint(),
             Self::Model(error) => error.hint(),
             _ => None,
         }

@@ -4,14 +4,20 @@
 //! score, plain and partial given the number of the sentence, because both scores depend strongly on the position.
 //! Importance scores are signed differences, so their absolute values are compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
 
-use epikv_schemas::LabelToken;
+use epikv_model::tokenizer::Tokenizer;
+use epikv_schemas::{LabelToken, Trace, fs};
 use epikv_stats::moments::mean;
 use epikv_stats::partial::partial_spearman;
 use epikv_stats::spearman;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::folder::{self, by_trace};
 
 /// Sentence scores of a trace: a row a sentence, of which the first two cells are the character span in the generated text.
 #[derive(Debug, Clone, Deserialize)]
@@ -101,6 +107,80 @@ pub fn compare_sentences(traces: &BTreeMap<&str, Placed<'_>>, all: &[SentenceSco
     };
     // Words such as tags have no coefficient.
     kinds.iter().map(of_kind).filter(|row| row.n_traces > 0).collect()
+}
+
+/// A file of sentence scores.
+///
+/// # Errors
+/// If it cannot be read, or has no line.
+pub fn read_scores(path: &Path) -> Result<Vec<SentenceScores>> {
+    let lines = fs::json_lines::<SentenceScores>(path, "id, columns and chunks")?;
+    let scored = lines.map(|line| Ok(line?.1)).collect::<Result<Vec<_>>>()?;
+    if scored.is_empty() {
+        return Err(Error::NoScores { path: path.to_owned() });
+    }
+    Ok(scored)
+}
+
+/// The labels of a folder against scores of sentences, with what was left out.
+#[derive(Debug)]
+pub struct Compared {
+    /// One row a kind of score.
+    pub rows: Vec<SentenceAgreement>,
+    /// Lines without usable labels of a trace of their id.
+    pub n_other: usize,
+    /// Traces whose tokens do not decode to their text.
+    pub n_other_text: usize,
+}
+
+/// Compares the labels of a folder with scores of sentences of the same traces.
+///
+/// # Errors
+/// If the folder cannot be read, a trace contradicts itself, or the tokenizer does not know its tokens.
+pub fn compare_folder(
+    labels: &Path,
+    traces: &[Trace],
+    scored: &[SentenceScores],
+    tokenizer: &Tokenizer,
+) -> Result<Compared> {
+    let tokens = by_trace(folder::tokens(labels)?, |token| &token.trace_id);
+    let usable = folder::traces(labels)?;
+    let usable: BTreeSet<&str> =
+        usable.iter().filter(|trace| trace.usable).map(|trace| trace.trace_id.as_str()).collect();
+    let mut ends: BTreeMap<&str, (usize, Vec<usize>)> = BTreeMap::new();
+    let mut n_other_text = 0;
+    for trace in traces.iter().filter(|trace| usable.contains(trace.trace_id.as_str())) {
+        let checked = trace.checked()?;
+        let text = tokenizer.byte_offsets(&checked.token_ids[checked.n_prompt..])?;
+        if text.bytes.starts_with(trace.text.as_bytes()) {
+            ends.insert(&trace.trace_id, (checked.n_prompt, text.ends));
+        } else {
+            n_other_text += 1;
+        }
+    }
+    let placed = traces.iter().filter_map(|trace| {
+        let id = trace.trace_id.as_str();
+        let (n_prompt, ends) = ends.get(id)?;
+        Some((id, Placed { text: &trace.text, n_prompt: *n_prompt, ends, tokens: tokens.get(id)? }))
+    });
+    let placed: BTreeMap<&str, Placed<'_>> = placed.collect();
+    let rows = compare_sentences(&placed, scored);
+    let n_other = scored.iter().filter(|scores| !placed.contains_key(scores.id.as_str())).count();
+    Ok(Compared { rows, n_other, n_other_text })
+}
+
+/// The rows as a table.
+pub fn markdown(rows: &[SentenceAgreement]) -> String {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:+.3}"));
+    let mut text = String::from(
+        "| score | traces | sentences | rho | rho given position |\n| --- | ---: | ---: | ---: | ---: |\n",
+    );
+    for row in rows {
+        let (rho, partial) = (number(row.rho), number(row.rho_given_position));
+        // Writing into a string does not fail.
+        let _ = writeln!(text, "| {} | {} | {} | {rho} | {partial} |", row.score, row.n_traces, row.n_sentences);
+    }
+    text
 }
 
 #[cfg(test)]

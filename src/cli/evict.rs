@@ -33,19 +33,9 @@ fn margin(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What a replay has no use for: it generates nothing and compares with nothing.
-const REPLAYED_WITHOUT: [&str; 9] =
-    ["problems", "shard", "samples", "max_new", "record_steps", "record_signals", "baseline", "primary", "margin"];
-
-/// `epikv evict`.
+/// Flags of every command that runs policies under budgets.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct EvictArgs {
-    /// Model and run.
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    /// Problems: JSON lines or Parquet.
-    #[arg(long, value_name = "F", required_unless_present = "replay")]
-    pub(crate) problems: Option<PathBuf>,
+pub(crate) struct PolicyArgs {
     /// Policies, separated by commas: names of `epikv policies`, with parts replaced as in
     /// `h2o;protect=sinks(4)+recency;trigger=every(64)`, or `all`. `full` always runs.
     #[arg(long, value_name = "P,..", default_value = "all")]
@@ -60,9 +50,6 @@ pub(crate) struct EvictArgs {
     /// Rows that run together, or `auto`: as many as fit into half of the free memory. Changes no result.
     #[arg(long, value_name = "N|auto", default_value = "8")]
     pub(crate) batch: Batch,
-    /// Most new tokens of a generation.
-    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
-    pub(crate) max_new: usize,
     /// Folder that `epikv label` wrote, for policies that use labels as scores. Its traces must have the names of the
     /// problems.
     #[arg(long, value_name = "DIR")]
@@ -70,6 +57,43 @@ pub(crate) struct EvictArgs {
     /// If one policy cannot fit a problem into a budget, every policy skips it. Without this flag the run ends.
     #[arg(long)]
     pub(crate) skip_infeasible: bool,
+    /// Run one policy with each of these scores, separated by commas, and keep all other parts: the controlled
+    /// experiment. Replaces --policies.
+    #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
+    pub(crate) swap: Option<String>,
+    /// Parts of the policy that --swap runs, where they differ from the default: `protect=prompt+recency;trigger=each`.
+    #[arg(long, value_name = "PART=V;..", requires = "swap")]
+    pub(crate) hold: Option<String>,
+    /// Which size of the cache equals the budget.
+    #[arg(long = "match", value_parser = word::<Match>(), default_value_t)]
+    pub(crate) matched: Match,
+    /// Repeat randomised policies so many times, with other random draws. The report has the variance between seeds.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) eviction_seeds: u32,
+    /// Layers for `epikv` and `epikv-raw`, from the file selection.parquet of `epikv correlate --pick`. Refused if the
+    /// layers were chosen on a problem of this run.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) layers_from: Option<PathBuf>,
+    /// Problem set in --layers-from whose choice is used, if the file has several.
+    #[arg(long, value_name = "NAME", requires = "layers_from")]
+    pub(crate) layers_dataset: Option<String>,
+}
+
+/// `epikv evict`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EvictArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Problems: JSON lines or Parquet.
+    #[arg(long, value_name = "F")]
+    pub(crate) problems: PathBuf,
+    /// Policies and budgets.
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    /// Most new tokens of a generation.
+    #[arg(long, default_value_t = 1024, value_name = "N", value_parser = count::tokens)]
+    pub(crate) max_new: usize,
     /// Samples of each problem. Each sample has its own random numbers.
     #[arg(long, default_value_t = 1, value_name = "R", value_parser = count::samples)]
     pub(crate) samples: u32,
@@ -87,44 +111,35 @@ pub(crate) struct EvictArgs {
     /// by Holm. All other comparisons are called exploratory.
     #[arg(long, value_name = "A:B,..", value_delimiter = ',', value_parser = contrast)]
     pub(crate) primary: Vec<(String, String)>,
-    /// Run one policy with each of these scores, separated by commas, and keep all other parts: the controlled
-    /// experiment. Replaces --policies.
-    #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
-    pub(crate) swap: Option<String>,
-    /// Parts of the policy that --swap runs, where they differ from the default: `protect=prompt+recency;trigger=each`.
-    #[arg(long, value_name = "PART=V;..", requires = "swap")]
-    pub(crate) hold: Option<String>,
     /// Margin of equivalence, as a share of right answers. Declare it before the run; it is refused when generations
     /// are already finished.
     #[arg(long, value_name = "M", value_parser = margin)]
     pub(crate) margin: Option<f64>,
-    /// Which size of the cache equals the budget.
-    #[arg(long = "match", value_parser = word::<Match>(), default_value_t)]
-    pub(crate) matched: Match,
-    /// Repeat randomised policies so many times, with other random draws. The report has the variance between seeds.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) eviction_seeds: u32,
     /// Signals of `epikv signals` to record while tokens are evicted, into `eviction_signals.parquet`. Their values
     /// without eviction stand beside them, as long as the tokens are the same.
     #[arg(long, value_name = "S,..", value_delimiter = ',')]
     pub(crate) record_signals: Vec<String>,
-    /// Replay these traces instead of generating: feed their tokens under each policy and decode only the answer.
-    #[arg(long, value_name = "F.parquet", conflicts_with_all = REPLAYED_WITHOUT)]
-    pub(crate) replay: Option<PathBuf>,
-    /// Most new tokens of a replayed answer.
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = count::tokens)]
-    pub(crate) answer_tokens: usize,
-    /// Layers for `epikv` and `epikv-raw`, from the file selection.parquet of `epikv correlate --pick`. Refused if the
-    /// layers were chosen on a problem of this run.
-    #[arg(long, value_name = "F.parquet")]
-    pub(crate) layers_from: Option<PathBuf>,
-    /// Problem set in --layers-from whose choice is used, if the file has several.
-    #[arg(long, value_name = "NAME", requires = "layers_from")]
-    pub(crate) layers_dataset: Option<String>,
     /// How tokens are chosen.
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
     /// How problems become prompts.
     #[command(flatten)]
     pub(crate) prompt: PromptArgs,
+}
+
+/// `epikv replay`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReplayArgs {
+    /// Model and run.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// Traces to feed under each policy, as `epikv trace` writes them. Only their answers are decoded.
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) traces: PathBuf,
+    /// Policies and budgets.
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    /// Most new tokens of a replayed answer.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = count::tokens)]
+    pub(crate) answer_tokens: usize,
 }

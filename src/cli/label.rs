@@ -18,35 +18,17 @@ pub(crate) struct LabelArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Traces, as `epikv trace` writes them.
-    #[arg(long, value_name = "F.parquet", required_unless_present = "summary")]
-    pub(crate) traces: Option<PathBuf>,
+    #[arg(long, value_name = "F.parquet")]
+    pub(crate) traces: PathBuf,
     /// Folder of the results.
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["summary", "export", "compare_sentences"])]
-    pub(crate) out: Option<PathBuf>,
-    /// Summarise the labels in these folders instead of computing any, under every mapping of outcomes to flips. With
-    /// --traces, also say how well the labels recover the values that the answers are known to need.
-    #[arg(long, value_name = "DIR,..", value_delimiter = ',', conflicts_with = "out")]
-    pub(crate) summary: Vec<PathBuf>,
-    /// Import labels instead of computing them, from JSON lines (`token_ids`, `importance`). The traces must have been
-    /// imported before.
-    #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "out"])]
-    pub(crate) import: Option<PathBuf>,
-    /// Export the labels in --labels as such JSON lines instead of computing any.
-    #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "labels"], conflicts_with_all = ["import", "out"])]
-    pub(crate) export: Option<PathBuf>,
-    /// Compare the labels in --labels with sentence scores instead of computing any. The scores are JSON lines (`id`,
-    /// `columns`, `chunks`).
-    #[arg(long, value_name = "F.jsonl", requires_all = ["traces", "labels"], conflicts_with_all = ["import", "export"])]
-    pub(crate) compare_sentences: Option<PathBuf>,
-    /// Folder of labels for --export and --compare-sentences.
     #[arg(long, value_name = "DIR")]
-    pub(crate) labels: Option<PathBuf>,
+    pub(crate) out: PathBuf,
     /// How attention is computed. `explicit` computes attention weights, which attention scores need. On a CPU both
     /// give the same bits.
     #[arg(long, value_parser = word::<AttentionKernel>(), default_value_t)]
     pub(crate) kernel: AttentionKernel,
     /// Rows that run together, or `auto`: as many as fit into half of the free memory. Changes no result.
-    #[arg(long, value_name = "N|auto", default_value = "8", conflicts_with_all = ["summary", "import", "export", "compare_sentences"])]
+    #[arg(long, value_name = "N|auto", default_value = "8")]
     pub(crate) batch: Batch,
     /// How the labels are computed. Both protocols give the same labels.
     #[arg(long, value_parser = word::<Protocol>(), default_value_t)]
@@ -58,14 +40,14 @@ pub(crate) struct LabelArgs {
     #[arg(long, value_name = "W", default_value_t = DEFAULT_LAG, value_parser = count::tokens_or_none)]
     pub(crate) lag: usize,
     /// Folder of occlusion labels of the same traces. The run says how often it agrees with them.
-    #[arg(long, value_name = "DIR", conflicts_with = "summary")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) against: Option<PathBuf>,
     /// Tokens that overwrite a window: eos, pad, random, randmulti, token:ID or text:TEXT.
     #[arg(long, value_name = "KIND")]
     pub(crate) filler: Option<Filler>,
     /// Several fillers, separated by commas. Each labels into its own folder inside --out, and the results are compared
     /// window by window.
-    #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "summary", "dry_run"])]
+    #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "dry_run"])]
     pub(crate) arms: Vec<Filler>,
     /// Kind of window: --window tokens at every --stride, or the sentences, steps (paragraphs) or lines of the
     /// reasoning.

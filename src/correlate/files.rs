@@ -18,7 +18,8 @@ use super::between::Between;
 use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
-use crate::output::{RunFolder, input};
+use crate::inputs::fingerprint;
+use crate::output::RunFolder;
 use crate::setup;
 
 /// Every file that a run may write.
@@ -94,11 +95,11 @@ pub(super) fn write(
     signals.set("tool", setup::tool());
     signals.set("model", model.provenance()?);
     signals.set("run", json!({ "limit": args.model.limit, "window_from": settings.window_from.name() }));
-    signals.set("inputs", json!([input(&args.traces)?]));
+    signals.set("inputs", json!([fingerprint(&args.traces)?]));
     let mut provenance = signals.clone();
     provenance.set("run", run(args, recorded, settings));
     provenance.set("smoothing", smoothing(settings));
-    provenance.set("inputs", Value::Array(input_files(args).map(|path| input(&path)).collect::<Result<_>>()?));
+    provenance.set("inputs", Value::Array(input_files(args).map(|path| fingerprint(&path)).collect::<Result<_>>()?));
     let recordings = recorded.recordings();
     if let Some(rows) = rows::signals_hs(&recordings) {
         folder.write("signals_hs.parquet", &rows, &signals)?;

@@ -15,8 +15,9 @@ use super::labels::NoLabel;
 use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
-use crate::output::{Done, RunFolder, input};
-use crate::{label, progress, setup};
+use crate::inputs::{self, fingerprint};
+use crate::output::{Done, RunFolder};
+use crate::{progress, setup};
 
 /// Correlates recorded signals with a folder of labels.
 pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, reference: Option<&Reference>) -> Result<Done> {
@@ -27,9 +28,7 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
         bail!("--compare needs two signals of a trace at once, and --recorded reads one: expected one of both");
     }
     setup::threads(args.model.threads)?;
-    let (mut traces, _) = read_table::<Trace>(&args.traces)?;
-    label::check_unique(&traces, &args.traces)?;
-    traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    let (traces, _) = inputs::traces(&args.traces, args.model.limit)?;
     between::check_pools(&plan.settings.pools, &traces)?;
     let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
     let stored = Stored::open(&args.recorded, &traces)?;
@@ -90,7 +89,7 @@ const NOTE: &str = "signals come from files: no rows of random weights, no repla
 /// What every input is.
 fn inputs(args: &CorrelateArgs, stored: &Stored) -> Result<Value> {
     let all = files::input_files(args).chain(stored.files().map(|file| file.path().to_owned()));
-    Ok(Value::Array(all.map(|path| input(&path)).collect::<Result<_>>()?))
+    Ok(Value::Array(all.map(|path| fingerprint(&path)).collect::<Result<_>>()?))
 }
 
 /// The model that all files were recorded with.

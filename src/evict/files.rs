@@ -12,7 +12,8 @@ use serde_json::json;
 
 use super::LABELS;
 use crate::cli::EvictArgs;
-use crate::output::{RunFolder, input};
+use crate::inputs::fingerprint;
+use crate::output::RunFolder;
 use crate::setup;
 
 /// The files of an eviction run. The figures are there where something ran under a budget.
@@ -32,18 +33,17 @@ pub(super) struct About<'a> {
     pub(super) model: &'a Model,
     pub(super) settings: &'a Settings,
     pub(super) args: &'a EvictArgs,
-    pub(super) problems: &'a Path,
 }
 
 /// Writes the files of a run.
 pub(super) fn write(mut folder: RunFolder, cells: Cells, runs: &Runs, about: &About<'_>) -> Result<()> {
-    let About { summary, model, settings, args, problems } = about;
+    let About { summary, model, settings, args } = about;
     // Labels determine something only where they are replayed.
     let replayed = settings.policies.iter().any(|policy| policy.policy.score == Score::Labels);
-    let labels = args.labels.as_ref().filter(|_| replayed).map(|folder| folder.join(LABELS));
-    let mut inputs = vec![input(problems)?];
-    inputs.extend(labels.as_deref().map(input).transpose()?);
-    inputs.extend(args.layers_from.as_deref().map(input).transpose()?);
+    let labels = args.policies.labels.as_ref().filter(|_| replayed).map(|folder| folder.join(LABELS));
+    let mut inputs = vec![fingerprint(&args.problems)?];
+    inputs.extend(labels.as_deref().map(fingerprint).transpose()?);
+    inputs.extend(args.policies.layers_from.as_deref().map(fingerprint).transpose()?);
     let mut provenance = Provenance::new();
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);

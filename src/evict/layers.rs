@@ -10,14 +10,14 @@ use epikv_model::Model;
 use epikv_schemas::{Provenance, Selection, read_table};
 use epikv_words::Hint;
 
-use crate::label;
+use crate::inputs::check_made_by;
 
 /// Problems that an error names.
 const SHOWN: usize = 3;
 
 /// A choice of layers and what it was made on.
 #[derive(Debug)]
-pub(super) struct ChosenLayers {
+pub(crate) struct ChosenLayers {
     /// The file.
     path: PathBuf,
     /// What made it.
@@ -51,7 +51,7 @@ impl Hint for Overlap {
 
 impl ChosenLayers {
     /// Reads the choice of a file `selection.parquet`; `dataset` says whose where the file has several.
-    pub(super) fn read(path: &Path, dataset: Option<&str>) -> Result<Self> {
+    pub(crate) fn read(path: &Path, dataset: Option<&str>) -> Result<Self> {
         let (rows, made_by) = read_table::<Selection>(path)?;
         let is_asked = |row: &&Selection| row.picked && dataset.is_none_or(|name| row.dataset == name);
         let mut picked = rows.iter().filter(is_asked);
@@ -81,9 +81,9 @@ impl ChosenLayers {
     }
 
     /// Refuses a run that has a problem which the layers were chosen on, and layers of a model with another vocabulary.
-    pub(super) fn check<'p>(&self, problem_ids: impl Iterator<Item = &'p str>, model: &Model) -> Result<()> {
+    pub(crate) fn check<'p>(&self, problem_ids: impl Iterator<Item = &'p str>, model: &Model) -> Result<()> {
         self.check_problems(problem_ids)?;
-        label::check_made_by(&self.made_by, model, &self.path)
+        check_made_by(&self.made_by, model, &self.path)
     }
 
     fn check_problems<'p>(&self, problem_ids: impl Iterator<Item = &'p str>) -> Result<(), Overlap> {
@@ -97,7 +97,7 @@ impl ChosenLayers {
     }
 
     /// The policies with the layers in each `epikv` and `epikv-raw` whose layers were not typed.
-    pub(super) fn apply(&self, policies: Vec<NamedPolicy>) -> Result<Vec<NamedPolicy>> {
+    pub(crate) fn apply(&self, policies: Vec<NamedPolicy>) -> Result<Vec<NamedPolicy>> {
         let mut used = false;
         let with = |named: NamedPolicy| -> Result<NamedPolicy> {
             let mut policy = named.policy;

@@ -5,11 +5,11 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use epikv_eviction::{Cells, Comparisons, NamedPolicy, PositionMode, Settings, parse_policies};
 
-use crate::cli::EvictArgs;
+use crate::cli::{EvictArgs, PolicyArgs};
 use crate::report::Refused;
 
 /// The policies: those that were typed, or one for each score to swap.
-pub(super) fn policies(args: &EvictArgs) -> Result<Vec<NamedPolicy>> {
+pub(crate) fn policies(args: &PolicyArgs) -> Result<Vec<NamedPolicy>> {
     let Some(swap) = &args.swap else {
         return Ok(parse_policies([args.policies.as_str()], args.labels.is_some())?);
     };
@@ -42,7 +42,7 @@ pub(super) fn check_compared(comparisons: &Comparisons, settings: &Settings, cel
 }
 
 /// The policies with all their parts, and warnings, before anything runs.
-pub(super) fn announce(settings: &Settings) -> Result<()> {
+pub(crate) fn announce(settings: &Settings) -> Result<()> {
     let mut err = std::io::stderr();
     for policy in &settings.ordered_policies()? {
         writeln!(err, "{policy}: {}", policy.policy)?;

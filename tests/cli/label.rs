@@ -109,7 +109,7 @@ fn every_intervention_is_the_same_by_both_protocols_and_truncation_measures_posi
         assert!(windows(&place, &fast).iter().all(|w| w.filler.starts_with(name)));
     }
     let summary = |folder: &str| -> f64 {
-        let ran = place.epikv(&["label", "--summary", folder, "--json"]).ok();
+        let ran = place.epikv(&["labels", "summary", "--labels", folder, "--json"]).ok();
         let all: Value = serde_json::from_str(&ran.stdout()).unwrap();
         all[0]["position"]["rho"].as_f64().unwrap()
     };
@@ -180,7 +180,7 @@ fn labels_recover_what_is_known_at_every_filler_and_window_size() {
         folders.push(out);
     }
     let joined = folders.join(",");
-    let summary = ["label", "--model", "tiny", "--summary", &joined, "--traces", "t.parquet"];
+    let summary = ["labels", "summary", "--model", "tiny", "--labels", &joined, "--traces", "t.parquet"];
     let ran = place.epikv(&[&summary[..], &["--json"]].concat()).ok();
     let all: Value = serde_json::from_str(&ran.stdout()).unwrap();
     for one in all.as_array().unwrap() {
@@ -204,7 +204,8 @@ fn labels_recover_what_is_known_at_every_filler_and_window_size() {
         n
     );
     // Another tokenizer cannot read these tokens, and the tables stand without it.
-    let other = place.epikv(&["label", "--summary", "eos-16", "--traces", "t.parquet", "--model", "random:0"]).ok();
+    let other =
+        place.epikv(&["labels", "summary", "--labels", "eos-16", "--traces", "t.parquet", "--model", "random:0"]).ok();
     assert!(other.stdout().contains("| eos-16 | eos | 16 |") && !other.stdout().contains("its digits"));
 }
 
@@ -215,7 +216,7 @@ fn labels_are_given_away_and_taken_back() {
     let said = place.epikv(&usual).ok().stderr();
     let counts = said.lines().find(|line| line.starts_with("2 traces: ")).unwrap();
     assert!(counts.contains(" usable") && !counts.contains(", 0 ") && !counts.contains("{}"), "{counts}");
-    let export = ["label", "--export", "out.jsonl", "--labels", "l", "--traces", "t.parquet"];
+    let export = ["labels", "export", "--out", "out.jsonl", "--labels", "l", "--traces", "t.parquet"];
     place.epikv(&export).ok();
     place.epikv(&export).refused(&["exists already"]);
     place.epikv(&["trace", "--model", "tiny", "--import", "out.jsonl", "--out", "again.parquet", "--quiet"]).ok();
@@ -227,7 +228,7 @@ fn labels_are_given_away_and_taken_back() {
     assert_eq!(tokens("l"), tokens("back"));
     place.write("bad.jsonl", "{\"token_ids\": [1, 2], \"importance\": [\"x\"]}\n");
     place
-        .epikv(&["label", "--import", "bad.jsonl", "--traces", "again.parquet", "--out", "bad"])
+        .epikv(&["labels", "import", "--lines", "bad.jsonl", "--traces", "again.parquet", "--out", "bad"])
         .refused(&["bad.jsonl, line 1", "importance"]);
 }
 
@@ -249,7 +250,7 @@ fn sentence_scores_are_compared() {
         .collect();
     place.write("scores.jsonl", lines.concat());
     let run =
-        ["label", "--compare-sentences", "scores.jsonl", "--labels", "l", "--traces", "t.parquet", "--model", "tiny"];
+        ["labels", "compare", "--scores", "scores.jsonl", "--labels", "l", "--traces", "t.parquet", "--model", "tiny"];
     let ran = place.epikv(&[&run[..], &["--json"]].concat()).ok();
     let rows: Value = serde_json::from_str(&ran.stdout()).unwrap();
     assert_eq!((rows.as_array().unwrap().len(), &rows[0]["score"]), (1, &Value::from("accuracy")));

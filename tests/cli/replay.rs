@@ -1,4 +1,4 @@
-//! `epikv evict --replay`.
+//! `epikv replay`.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ fn labelled() -> Place {
 }
 
 fn replay(place: &Place, folder: &str, more: &[&str]) -> Ran {
-    let run = ["evict", "--model", "tiny", "--replay", "traces.parquet", "--labels", "labels", "--quiet"];
+    let run = ["replay", "--model", "tiny", "--traces", "traces.parquet", "--labels", "labels", "--quiet"];
     place.epikv(&[&run[..], &["--out", folder], more].concat())
 }
 
@@ -93,19 +93,19 @@ fn what_is_wrong_is_named() {
     replay(&place, "e", &["--policies", "window", "--budgets", "8"]).refused(&["is too small", "hint: ask for"]);
     let ran = replay(&place, "f", &["--policies", "window", "--budgets", "8", "--skip-infeasible"]).ok();
     assert!(ran.stderr().contains("0/0"), "{}", ran.stderr());
-    let none = ["evict", "--replay", "none.parquet", "--budgets", "prompt+8", "--out", "g"];
+    let none = ["replay", "--traces", "none.parquet", "--budgets", "prompt+8", "--out", "g"];
     place.epikv(&none).refused(&["none.parquet"]);
-    let both = ["evict", "--replay", "traces.parquet", "--problems", "problems.jsonl", "--budgets", "9", "--out", "g"];
+    let both = ["replay", "--traces", "traces.parquet", "--problems", "problems.jsonl", "--budgets", "9", "--out", "g"];
     assert_eq!(place.epikv(&both).code(), 2);
     let compared = replay(&place, "g", &["--policies", "window", "--budgets", "prompt+50%", "--baseline", "window"]);
-    compared.refused(&["--replay", "--baseline"]);
+    compared.refused(&["--baseline"]);
 }
 
 #[test]
 fn long_answers_take_no_more_memory_than_the_context() {
     let place = Place::new();
     place.traces();
-    let run = ["evict", "--replay", "traces.parquet", "--limit", "1", "--model", "random:0,context=300", "--quiet"];
+    let run = ["replay", "--traces", "traces.parquet", "--limit", "1", "--model", "random:0,context=300", "--quiet"];
     let large = ["--answer-tokens", "16777216", "--policies", "window", "--budgets", "16777216", "--out", "e"];
     place.epikv(&[&run[..], &large].concat()).ok();
     assert_eq!(rows::<EvictionReplay>(&place, "e", "eviction_replay.parquet").len(), 1);
@@ -120,7 +120,7 @@ fn a_killed_replay_goes_on_where_it_was() {
     };
     replay(&place, "whole", policies).ok();
     let run =
-        ["evict", "--model", "tiny", "--replay", "traces.parquet", "--labels", "labels", "--quiet", "--batch", "1"];
+        ["replay", "--model", "tiny", "--traces", "traces.parquet", "--labels", "labels", "--quiet", "--batch", "1"];
     let mut child = place.spawn(&[&run[..], &["--threads", "1", "--out", "killed"], policies].concat());
     // A file that was being written when the run was killed has another name.
     let is_cell = |entry: std::io::Result<std::fs::DirEntry>| {

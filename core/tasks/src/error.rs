@@ -80,6 +80,16 @@ pub enum Error {
         /// The model's tokenizer.
         place: String,
     },
+    /// A file whose token ids are those of another tokenizer.
+    #[error("{}: made with another vocabulary: expected tokenizer {expected}, got {got}", path.display())]
+    OtherTokenizer {
+        /// The file.
+        path: PathBuf,
+        /// Hash of the tokenizer that made it.
+        expected: String,
+        /// Hash of the model's tokenizer, and where that lies.
+        got: String,
+    },
     /// A prompt length that the token list does not have.
     #[error("expected a prompt of at most {n_tokens} tokens, the length of the trace, got {n_prompt}")]
     PromptTooLong {
@@ -109,6 +119,9 @@ impl Hint for Error {
         match self {
             Self::NoChatTemplate { .. } => {
                 Some("--prompt-style plain uses the problem text as it is; base models have no template".to_owned())
+            }
+            Self::OtherTokenizer { .. } => {
+                Some("--model must be the one that the traces were made or imported with".to_owned())
             }
             Self::TokenOutOfVocabulary { .. } => {
                 Some("the trace may come from another model: --model must be the one that wrote it".to_owned())

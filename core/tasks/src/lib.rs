@@ -22,6 +22,7 @@
 
 pub mod error;
 pub mod import;
+pub mod made_by;
 pub mod problem;
 pub mod prompt;
 mod rows;

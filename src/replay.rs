@@ -1,7 +1,6 @@
-//! `epikv evict --replay`: recorded traces under policies.
+//! `epikv replay`: recorded traces under policies.
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use epikv_analyzer::figure::png;
@@ -11,11 +10,10 @@ use epikv_model::Model;
 use epikv_schemas::{EvictionRun, LabelToken, Provenance, Trace, read_table};
 use serde_json::json;
 
-use super::LABELS;
-use super::layers::ChosenLayers;
-use super::policies::announce;
-use crate::cli::EvictArgs;
-use crate::output::{Done, RunFolder, input};
+use crate::cli::ReplayArgs;
+use crate::evict::{self, LABELS, announce, policies_with_layers};
+use crate::inputs::fingerprint;
+use crate::output::{Done, RunFolder};
 use crate::{progress, setup};
 
 /// The files of a replay. Curves are there where they were asked for.
@@ -32,15 +30,13 @@ const FILES: &[&str] = &[
 const PERCENTS: &[u8] = &[5, 10, 20, 40, 60, 80];
 
 /// Replays the traces.
-pub(super) fn run(
-    args: &EvictArgs,
-    traces: &Path,
-    mut settings: Settings,
-    layers: Option<&ChosenLayers>,
-) -> Result<Done> {
-    let folder = RunFolder::open(&args.out, FILES, args.model.fresh)?;
-    let rows = read_traces(args, traces)?;
-    let labels = match &args.labels {
+pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
+    let under = &args.policies;
+    let (policies, layers) = policies_with_layers(under)?;
+    let mut settings = evict::settings(under, &args.model, policies);
+    let folder = RunFolder::open(&under.out, FILES, args.model.fresh)?;
+    let rows = read_traces(args)?;
+    let labels = match &under.labels {
         None => Vec::new(),
         Some(folder) => {
             let path = folder.join(LABELS);
@@ -49,14 +45,14 @@ pub(super) fn run(
     };
     settings.threads = setup::threads(args.model.threads)?;
     let model = setup::model(&args.model)?;
-    settings.batch = args.batch.rows(&model, model.decoder.config().max_positions);
-    if let Some(layers) = layers {
+    settings.batch = under.batch.rows(&model, model.decoder.config().max_positions);
+    if let Some(layers) = &layers {
         layers.check(rows.iter().map(|trace| trace.problem_id.as_str()), &model)?;
     }
     if !args.model.quiet {
         announce(&settings)?;
     }
-    let cells = ReplayCells::of(&args.out, args.model.fresh);
+    let cells = ReplayCells::of(&under.out, args.model.fresh);
     let ask = Ask { settings: &settings, answer_tokens: args.answer_tokens, percents: PERCENTS, cells: Some(&cells) };
     let bar = progress::bar("replay", 0, args.model.quiet);
     let done = replay(&model, &rows, &labels, ask, &|progress| match progress {
@@ -65,20 +61,21 @@ pub(super) fn run(
     });
     bar.finish_and_clear();
     let done = done?;
-    let runs_file = args.out.join("eviction_runs.parquet");
+    let runs_file = under.out.join("eviction_runs.parquet");
     let runs = if runs_file.exists() { read_table::<EvictionRun>(&runs_file)?.0 } else { Vec::new() };
     let summary = ReplaySummary::of(&done, &runs);
-    write(folder, args, traces, (&model, &settings), &done, &summary)?;
+    write(folder, args, (&model, &settings), &done, &summary)?;
     cells.remove()?;
     print(args, &done, &summary)?;
     Ok(if summary.skipped.is_empty() { Done::All } else { Done::SomeFailed })
 }
 
-fn read_traces(args: &EvictArgs, path: &Path) -> Result<Vec<Trace>> {
-    let (mut rows, _) = read_table::<Trace>(path).with_context(|| format!("--replay {}", path.display()))?;
+fn read_traces(args: &ReplayArgs) -> Result<Vec<Trace>> {
+    let path = &args.traces;
+    let (mut rows, _) = read_table::<Trace>(path).with_context(|| format!("--traces {}", path.display()))?;
     rows.truncate(args.model.limit.unwrap_or(usize::MAX));
     if rows.is_empty() {
-        bail!("--replay {}: expected traces, got none", path.display());
+        bail!("--traces {}: expected traces, got none", path.display());
     }
     Ok(rows)
 }
@@ -86,8 +83,7 @@ fn read_traces(args: &EvictArgs, path: &Path) -> Result<Vec<Trace>> {
 /// Writes the files.
 fn write(
     mut folder: RunFolder,
-    args: &EvictArgs,
-    traces: &Path,
+    args: &ReplayArgs,
     (model, settings): (&Model, &Settings),
     done: &Replay,
     summary: &ReplaySummary,
@@ -96,10 +92,10 @@ fn write(
     provenance.set("tool", setup::tool());
     provenance.set("model", model.provenance()?);
     provenance.set("run", settings.provenance(&[]));
-    let mut inputs = vec![input(traces)?];
-    inputs.extend(args.labels.as_ref().map(|folder| input(&folder.join(LABELS))).transpose()?);
+    let mut inputs = vec![fingerprint(&args.traces)?];
+    inputs.extend(args.policies.labels.as_ref().map(|folder| fingerprint(&folder.join(LABELS))).transpose()?);
     provenance.set("inputs", json!(inputs));
-    folder.note("command", json!("evict --replay"));
+    folder.note("command", json!("replay"));
     folder.note("threads", json!(settings.threads));
     folder.note("batch", json!(settings.batch));
     folder.write(FILES[0], &done.rows, &provenance)?;
@@ -123,7 +119,7 @@ fn write(
 }
 
 /// The tables on stderr, and with `--json` the figures on stdout.
-fn print(args: &EvictArgs, done: &Replay, summary: &ReplaySummary) -> Result<()> {
+fn print(args: &ReplayArgs, done: &Replay, summary: &ReplaySummary) -> Result<()> {
     let mut err = std::io::stderr();
     if done.n_reused > 0 {
         writeln!(err, "{} rows were there already", done.n_reused)?;
@@ -137,7 +133,7 @@ fn print(args: &EvictArgs, done: &Replay, summary: &ReplaySummary) -> Result<()>
     for why in &summary.skipped {
         writeln!(err, "left out: {why}")?;
     }
-    writeln!(err, "{} traces -> {}", summary.n_traces, args.out.display())?;
+    writeln!(err, "{} traces -> {}", summary.n_traces, args.policies.out.display())?;
     if args.model.json {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(summary)?)?;
     }
