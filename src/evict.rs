@@ -1,25 +1,24 @@
 //! `epikv evict`: problems under policies and budgets, into run files and a report.
 
-mod declared;
 mod files;
-mod layers;
 mod policies;
 
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use epikv_eviction::{Cells, LabelSet, NamedPolicy, Progress, Records, Settings, Summary, check, evict};
+use epikv_eviction::{
+    Cells, ChosenLayers, LabelSet, NamedPolicy, Progress, Records, Settings, Summary, check, declare, evict,
+};
+use epikv_model::Model;
 use epikv_schemas::{LabelToken, read_table};
 use epikv_tasks::problem::read_problems;
 
-use self::declared::declare;
 use self::files::{About, FILES};
-use self::layers::ChosenLayers;
-pub(crate) use self::layers::Overlap;
 pub(crate) use self::policies::announce;
 use self::policies::{check_compared, comparisons, policies};
 use crate::cli::{EvictArgs, ModelArgs, PolicyArgs};
+use crate::inputs::check_made_by;
 use crate::output::{Done, RunFolder};
 use crate::{progress, setup, trace};
 
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let model = setup::model(&args.model)?;
     settings.batch = under.batch.rows(&model, model.decoder.config().max_positions);
     if let Some(layers) = &layers {
-        layers.check(problems.iter().map(|problem| problem.id.as_str()), &model)?;
+        check_layers(layers, problems.iter().map(|problem| problem.id.as_str()), &model)?;
     }
     check(&model, &problems, labels.as_ref(), &settings)?;
     let records = Records { steps: args.record_steps, signals: !args.record_signals.is_empty() };
@@ -108,6 +107,16 @@ pub(crate) fn policies_with_layers(args: &PolicyArgs) -> Result<(Vec<NamedPolicy
         None => policies,
     };
     Ok((policies, layers))
+}
+
+/// Refuses layers that were chosen on a problem of the run, and those of a model with another vocabulary.
+pub(crate) fn check_layers<'p>(
+    layers: &ChosenLayers,
+    problem_ids: impl Iterator<Item = &'p str>,
+    model: &Model,
+) -> Result<()> {
+    layers.check_problems(problem_ids)?;
+    check_made_by(layers.made_by(), model, layers.path())
 }
 
 /// Settings of policies under budgets.

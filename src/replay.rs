@@ -11,7 +11,7 @@ use epikv_schemas::{EvictionRun, LabelToken, Provenance, Trace, read_table};
 use serde_json::json;
 
 use crate::cli::ReplayArgs;
-use crate::evict::{self, LABELS, announce, policies_with_layers};
+use crate::evict::{self, LABELS, announce, check_layers, policies_with_layers};
 use crate::inputs::fingerprint;
 use crate::output::{Done, RunFolder};
 use crate::{progress, setup};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
     let model = setup::model(&args.model)?;
     settings.batch = under.batch.rows(&model, model.decoder.config().max_positions);
     if let Some(layers) = &layers {
-        layers.check(rows.iter().map(|trace| trace.problem_id.as_str()), &model)?;
+        check_layers(layers, rows.iter().map(|trace| trace.problem_id.as_str()), &model)?;
     }
     if !args.model.quiet {
         announce(&settings)?;

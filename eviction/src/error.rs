@@ -1,5 +1,8 @@
 //! What can go wrong between a policy's name and a generation under it.
 
+mod declared;
+mod layers;
+
 use std::path::PathBuf;
 
 use epikv_words::Hint;
@@ -8,6 +11,9 @@ use crate::nearest::nearest;
 use crate::policy::budget::{Budget, Match};
 use crate::policy::score::Score;
 use crate::policy::{Select, Trigger};
+
+pub use self::declared::DeclaredError;
+pub use self::layers::LayersError;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -212,6 +218,12 @@ pub enum Error {
         /// What is wrong.
         error: Box<Self>,
     },
+    /// Layers that were chosen from a file cannot be used.
+    #[error(transparent)]
+    Layers(Box<LayersError>),
+    /// What was declared does not count.
+    #[error(transparent)]
+    Declared(Box<DeclaredError>),
     /// A problem could not become a prompt, or a generation a graded answer.
     #[error(transparent)]
     Tasks(Box<epikv_tasks::Error>),
@@ -221,6 +233,18 @@ pub enum Error {
 fn with_list(meant: Option<&str>) -> String {
     let list = "`epikv policies` lists them all, with their parts";
     meant.map_or(list.to_owned(), |meant| format!("did you mean {meant:?}? {list}"))
+}
+
+impl From<LayersError> for Error {
+    fn from(error: LayersError) -> Self {
+        Self::Layers(Box::new(error))
+    }
+}
+
+impl From<DeclaredError> for Error {
+    fn from(error: DeclaredError) -> Self {
+        Self::Declared(Box::new(error))
+    }
 }
 
 impl From<epikv_schemas::Error> for Error {
@@ -270,6 +294,7 @@ impl Hint for Error {
                 Some("use the model and prompt flags that the labels were made with".to_owned())
             }
             Self::Conflict { .. } => Some("--fresh starts over, another --out keeps what is there".to_owned()),
+            Self::Layers(error) => error.hint(),
             Self::Model(error) => error.hint(),
             Self::Signals(error) => error.hint(),
             Self::Of { error, .. } => error.hint(),

@@ -51,14 +51,16 @@ pub use engine::decode::{Decoded, Generation, Series, Times, Watch, decode, deco
 pub use engine::recorder::Eviction;
 pub use engine::scores::Labels;
 pub use engine::under_way::Recorded;
-pub use error::{Error, Result};
+pub use error::{DeclaredError, Error, LayersError, Result};
 pub use experiment::cells::{Cells, Finished, Records};
 pub use experiment::config::{Settings, parse_policies};
+pub use experiment::declared::declare;
 pub use experiment::labels::LabelSet;
 pub use experiment::outcome::Outcome;
 pub use experiment::{Progress, Runs, check, evict};
 pub use nearest::nearest;
 pub use policy::budget::{Budget, Lengths, Limits, Match};
+pub use policy::chosen_layers::ChosenLayers;
 pub use policy::own_score::{OwnKind, OwnScore};
 pub use policy::parse::{NamedPolicy, PARTS};
 pub use policy::registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};

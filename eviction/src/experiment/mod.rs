@@ -2,6 +2,7 @@
 
 pub(crate) mod cells;
 pub(crate) mod config;
+pub(crate) mod declared;
 mod keeper;
 pub(crate) mod labels;
 pub(crate) mod outcome;

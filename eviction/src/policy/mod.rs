@@ -1,6 +1,7 @@
 //! A policy: a few small parts. Swapping one and keeping the others is the controlled experiment.
 
 pub(crate) mod budget;
+pub(crate) mod chosen_layers;
 pub(crate) mod own_score;
 pub(crate) mod parse;
 pub(crate) mod registry;

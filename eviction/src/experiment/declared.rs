@@ -6,10 +6,13 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use epikv_eviction::{Cells, Comparisons};
 use epikv_schemas::fs;
 use serde::{Deserialize, Serialize};
+
+use crate::analysis::summary::Comparisons;
+use crate::error::{DeclaredError, Result};
+use crate::experiment::cells::Cells;
+use crate::policy::registry::FULL;
 
 /// The file of the declaration.
 const FILE: &str = "declared.json";
@@ -26,28 +29,22 @@ struct Declared {
 }
 
 /// Takes down what was declared and returns the comparisons that count, with a line for each that does not.
-pub(super) fn declare(
-    folder: &Path,
-    asked: Comparisons,
-    cells: &Cells,
-    fresh: bool,
-) -> Result<(Comparisons, Vec<String>)> {
+///
+/// # Errors
+/// If the declaration of the folder cannot be read or replaced, or a margin comes after results.
+pub fn declare(folder: &Path, asked: Comparisons, cells: &Cells, fresh: bool) -> Result<(Comparisons, Vec<String>)> {
     let path = folder.join(FILE);
     let mut declared = if path.exists() && !fresh {
         let text = fs::read_text(&path, LIMIT)?;
-        serde_json::from_str(&text).with_context(|| format!("{}: expected what a run declared", path.display()))?
+        serde_json::from_str(&text).map_err(|source| DeclaredError::Damaged { path: path.clone(), source })?
     } else {
         Declared::default()
     };
     let finished = cells.finished_policies();
     if let Some(margin) = asked.margin.filter(|margin| declared.margin != Some(*margin)) {
-        if finished.iter().any(|policy| !policy.starts_with(epikv_eviction::FULL)) {
-            let was = declared.margin.map_or("none".to_owned(), |margin| margin.to_string());
-            bail!(
-                "--margin {margin}: expected a margin that was declared before the run, got one after {} policies have \
-                 finished generations (declared: {was}); --fresh starts over, another --out keeps what is there",
-                finished.len()
-            );
+        if finished.iter().any(|policy| !policy.starts_with(FULL)) {
+            let declared = declared.margin;
+            return Err(DeclaredError::LateMargin { margin, n_finished: finished.len(), declared }.into());
         }
         declared.margin = Some(margin);
     }
@@ -69,9 +66,11 @@ pub(super) fn declare(
     primary.extend(declared.primary.iter().filter(|contrast| !primary.contains(contrast)).cloned().collect::<Vec<_>>());
     if declared != Declared::default() {
         fs::create_folder(folder)?;
-        fs::write_atomic(&path, serde_json::to_string_pretty(&declared)?.as_bytes())?;
+        let text = serde_json::to_string_pretty(&declared)
+            .map_err(|source| DeclaredError::Damaged { path: path.clone(), source })?;
+        fs::write_atomic(&path, text.as_bytes())?;
     } else if path.exists() {
-        std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
+        std::fs::remove_file(&path).map_err(|source| DeclaredError::Remove { path, source })?;
     }
     Ok((Comparisons { margin: declared.margin, primary, ..asked }, late))
 }
