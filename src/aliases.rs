@@ -1,4 +1,4 @@
-//! Older spellings. Some flags chose another mode of a command; each mode is a command now, and the flag still works.
+//! Older spellings: flags that chose another mode of a command. Each mode is a command now, and the flag still works.
 
 use std::ffi::OsString;
 

@@ -71,7 +71,7 @@ pub(crate) enum Command {
     Correlate(CorrelateArgs),
     /// Decode problems under eviction policies: which keeps the answer right at which budget, time and memory?
     Evict(Box<EvictArgs>),
-    /// Feed recorded traces under eviction policies and decode their answers.
+    /// Replay recorded traces: feed their tokens under eviction policies and decode only the answers.
     Replay(Box<ReplayArgs>),
     /// Summarise, import, export and compare labels.
     #[command(subcommand)]

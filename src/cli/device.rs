@@ -1,4 +1,4 @@
-//! Flags of every command that opens a model: where it computes, and in which numbers.
+//! Flags of every command that opens a model: the device and the number format.
 
 use clap::Args;
 use epikv_model::backend::{DeviceName, Dtype, OpenOptions};
@@ -8,10 +8,10 @@ use super::word::word;
 /// `--device` and `--dtype`.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DeviceArgs {
-    /// Where the model computes: `cpu`, or `cuda:N` in a build with the feature `cuda`.
+    /// Device that the model runs on: `cpu`, or `cuda:N` in a build with the feature `cuda`.
     #[arg(long, default_value_t, value_name = "cpu|cuda:N")]
     pub(crate) device: DeviceName,
-    /// Numbers of weights, activations, keys and values. The CPU computes in f32 alone.
+    /// Number format of weights, activations, keys and values. The CPU computes in f32 only.
     #[arg(long, value_parser = word::<Dtype>(), default_value_t)]
     pub(crate) dtype: Dtype,
 }

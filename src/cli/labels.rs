@@ -6,29 +6,30 @@ use clap::{Args, Subcommand};
 
 use super::ModelArgs;
 
-/// What to do with labels that are there.
+/// Commands on existing labels.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum LabelsCommand {
-    /// Print what the labels in some folders say, under every mapping of outcomes to flips.
+    /// Summarise the labels in several folders, under every mapping of outcomes to flips.
     Summary(LabelsSummaryArgs),
     /// Import labels from JSON lines instead of computing them.
     Import(LabelsImportArgs),
-    /// Write labels as JSON lines.
+    /// Export labels as JSON lines.
     Export(LabelsExportArgs),
-    /// Compare labels with scores of sentences.
+    /// Compare labels with sentence scores.
     Compare(LabelsCompareArgs),
 }
 
 /// `epikv labels summary`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct LabelsSummaryArgs {
-    /// Model, whose tokenizer explains missed values, and run.
+    /// Model and run. Its tokenizer is used to explain missed values.
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     /// Folders that `epikv label` wrote, separated by commas.
     #[arg(long, value_name = "DIR,..", value_delimiter = ',', required = true)]
     pub(crate) labels: Vec<PathBuf>,
-    /// The labelled traces: with them, how well the labels recover what the answers are known to need.
+    /// The labelled traces. With them the summary says how well the labels recover the values that the answers are
+    /// known to need.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) traces: Option<PathBuf>,
 }
@@ -48,7 +49,7 @@ pub(crate) struct LabelsImportArgs {
     /// Replace labels that are already there.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Flags from a TOML file, keys = flag names; typed flags win.
+    /// Read flags from a TOML file; its keys are flag names. Flags on the command line take precedence.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -68,7 +69,7 @@ pub(crate) struct LabelsExportArgs {
     /// Replace a file that is already there.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Flags from a TOML file, keys = flag names; typed flags win.
+    /// Read flags from a TOML file; its keys are flag names. Flags on the command line take precedence.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -85,7 +86,7 @@ pub(crate) struct LabelsCompareArgs {
     /// The labelled traces.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) traces: PathBuf,
-    /// JSON lines with `id`, `columns` and `chunks`: scores of sentences.
+    /// Sentence scores: JSON lines with `id`, `columns` and `chunks`.
     #[arg(long, value_name = "F.jsonl")]
     pub(crate) scores: PathBuf,
 }

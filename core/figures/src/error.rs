@@ -1,4 +1,4 @@
-//! What can go wrong when a figure is drawn.
+//! Errors of drawing a figure.
 
 /// A drawing that cannot become pixels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The angles that the new tokens of a pass are rotated by.
 //!
-//! A token stands at its position, or at the number of tokens held. That number is counted in each kept set by itself, so
-//! where sets hold differently many, heads rotate the same token by different angles.
+//! A token is rotated by its position, or by the number of tokens held. That number is counted in each kept set
+//! separately, so heads of sets with different counts rotate the same token by different angles.
 
 use candle_core::Tensor;
 

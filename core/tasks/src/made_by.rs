@@ -1,4 +1,4 @@
-//! Whether a file fits the model: token ids mean something only to the tokenizer that made them.
+//! Checks that a file fits the model: token ids are valid only with the tokenizer that made them.
 
 use std::path::Path;
 

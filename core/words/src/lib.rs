@@ -1,9 +1,9 @@
-//! Words that people type and read: the names of a choice, and what an error advises.
+//! Words on the command line and in messages: names of choices, and hints of errors.
 //!
 //! - [`words!`] defines an enum whose values have a name each. The list of values, the names, the parser and the help
 //!   text all come from that one list; the command line and the record files read them there.
-//! - [`Word`] is what such an enum can do, for code that takes any of them.
-//! - [`Hint`] is what an error says about the way out.
+//! - [`Word`] is the trait of such an enum, for code that takes any of them.
+//! - [`Hint`] is the advice that an error gives.
 //!
 //! ```
 //! epikv_words::words! {

@@ -1,7 +1,8 @@
-//! One room per device: everything that the decoder asks of the machine it runs on.
+//! Back-ends: the operations that the decoder needs, implemented once for each kind of device.
 //!
-//! A back-end is chosen when a model is opened ([`OpenOptions`]). `cpu` has our own kernels, whose bits do not depend on
-//! batch, chunks or threads. `tensor` has the operations of the tensor library, on any device that it knows.
+//! A back-end is chosen when a model is opened ([`OpenOptions`]). `cpu` has our own kernels, whose bits do not depend
+//! on batch, chunks or threads. `tensor` has the operations of the tensor library, on any device that the library
+//! supports.
 //!
 //! Shapes are those of packed rows: `T` tokens, `d` channels, `H` query heads, `H_kv` KV heads, `D` channels of a head.
 

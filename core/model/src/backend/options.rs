@@ -1,4 +1,4 @@
-//! Where a model computes and in which numbers, as it is asked for.
+//! Options of opening a model: the device and the number format.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! How a `[T, d]` point moves from each token of a row to the next, also across calls.
+//! Change of a `[T, d]` tensor from each token of a row to the next, also across calls.
 
 use candle_core::Tensor;
 

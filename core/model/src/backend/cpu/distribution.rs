@@ -1,4 +1,4 @@
-//! What is kept of rows of logits, with sums in f64 in the order of the vocabulary.
+//! Reductions of rows of logits, with sums in f64 in the order of the vocabulary.
 
 use candle_core::Tensor;
 

@@ -1,4 +1,4 @@
-//! How the rows of a point differ from one token to the next.
+//! Differences of a tapped tensor from one token to the next.
 
 use candle_core::Tensor;
 use epikv_kernels::lanes::dot;

@@ -1,7 +1,7 @@
 //! Attention of packed rows over their caches by tensor products: one row after another, all its heads at once.
 //!
-//! Heads that hold less than the longest are filled up in front, where nothing is seen. Weights exist for a tile of queries
-//! at a time, and what is observed of them is reduced before it crosses to the host.
+//! Heads that hold fewer tokens than the longest are padded in front, and the padding is masked. Weights are computed
+//! for a tile of queries at a time, and reduced before they are copied to the host.
 
 use candle_core::{D, DType, Tensor};
 use candle_nn::ops::softmax;

@@ -1,6 +1,6 @@
-//! Any device of the tensor library, in any numbers that it multiplies.
+//! Any device of the tensor library, in any number format that it can multiply.
 //!
-//! On the CPU in f32 it is the plain reference of our kernels, and how it would run elsewhere can be tested there.
+//! On the CPU in f32 it is the reference for our kernels, and its tests run without another device.
 
 mod attention;
 mod linear;

@@ -1,4 +1,5 @@
-//! The operations between linear layers by the tensor library: computed in f32, given in the numbers of the input.
+//! The operations between linear layers by the tensor library: computed in f32, returned in the number format of the
+//! input.
 
 use candle_core::{D, DType, Tensor};
 
