@@ -9,7 +9,7 @@ pub use epikv_figures::{Chart, ENDINGS, HeatChart, HeatPanel, png};
 
 pub use gallery::{About, GALLERY, LAYERS, gallery};
 
-use crate::bands::Band;
+use crate::study::bands::Band;
 
 /// The bands as a figure shades them.
 fn shades(bands: &[Band]) -> Vec<Shade> {

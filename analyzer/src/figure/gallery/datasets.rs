@@ -3,8 +3,8 @@
 use epikv_signals::Smoother;
 
 use super::{Chart, Found};
-use crate::bands::{BAND_SIGNAL, Band, BandMean};
-use crate::findings::{DatasetFindings, Finding, Source};
+use crate::study::bands::{BAND_SIGNAL, Band, BandMean};
+use crate::study::findings::{DatasetFindings, Finding, Source};
 use epikv_figures::{HeatChart, HeatPanel};
 
 pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {

@@ -7,9 +7,9 @@ use epikv_signals::{REFERENCE_LAYERS, Smoother};
 use super::super::look::{POOLED, PUBLISHED, RANDOM_WEIGHTS, WITHIN};
 use super::super::shades;
 use super::{About, Chart, Found, LAYERS};
-use crate::bands::Band;
-use crate::findings::{DatasetFindings, Finding, Source};
-use crate::reference::{Reference, place_of_layer};
+use crate::beside::reference::{Reference, place_of_layer};
+use crate::study::bands::Band;
+use crate::study::findings::{DatasetFindings, Finding, Source};
 use epikv_figures::layers::LineLook;
 use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 

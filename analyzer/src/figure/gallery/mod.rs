@@ -11,10 +11,10 @@ mod two_band;
 
 use epikv_signals::Smoother;
 
-use crate::decisions::AtBudget;
-use crate::findings::{DatasetFindings, Finding, Source};
-use crate::reference::Reference;
-use crate::study::Settings;
+use crate::beside::at_budget::AtBudget;
+use crate::beside::reference::Reference;
+use crate::study::findings::{DatasetFindings, Finding, Source};
+use crate::study::settings::Settings;
 use epikv_figures::Chart;
 
 /// Stem of the files of the detailed figure, which a page shows first.
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn without_a_signal_of_layers_there_is_no_figure() {
-        let settings = crate::study::tests::settings();
+        let settings = crate::study::settings::tests::settings();
         let about = About { model: "m", n_layers: 4, settings: &settings, reference: None };
         let none = AtBudget { budget: String::new(), agreements: Vec::new(), datasets: Vec::new(), n_infeasible: 0 };
         assert!(gallery(&[], &none, &about).is_empty());

@@ -4,8 +4,8 @@
 use epikv_signals::{EPIKV_LAYERS, REFERENCE_LAYERS, map_layer};
 
 use super::{Chart, Found};
-use crate::decisions::Decided;
-use crate::selection::Candidate;
+use crate::beside::at_budget::Decided;
+use crate::beside::selection::Candidate;
 use epikv_figures::{HeatChart, HeatPanel};
 
 /// Name of the row and column of single layers.

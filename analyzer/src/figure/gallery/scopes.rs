@@ -5,9 +5,9 @@ use epikv_stats::pool::clipped_z;
 
 use super::super::shades;
 use super::{Chart, Found, counts};
-use crate::bands::Band;
-use crate::correlate::Figure;
-use crate::findings::{DatasetFindings, Finding, Source};
+use crate::study::bands::Band;
+use crate::study::correlate::Figure;
+use crate::study::findings::{DatasetFindings, Finding, Source};
 use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// A height and its bar.

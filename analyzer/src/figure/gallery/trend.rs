@@ -4,7 +4,7 @@ use epikv_signals::Smoother;
 use epikv_stats::moments::mean;
 
 use super::{Chart, Found, counts};
-use crate::findings::{DatasetFindings, Source};
+use crate::study::findings::{DatasetFindings, Source};
 use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// Lines that can be told apart.

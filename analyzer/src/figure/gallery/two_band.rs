@@ -2,8 +2,8 @@
 
 use super::super::shades;
 use super::{Chart, Found, counts};
-use crate::bands::Band;
-use crate::findings::{DatasetFindings, Source};
+use crate::study::bands::Band;
+use crate::study::findings::{DatasetFindings, Source};
 use epikv_figures::layers::{Line, LineChart, LinePanel, LinePoint};
 
 /// Smoothers side by side.
