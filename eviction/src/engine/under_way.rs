@@ -26,7 +26,9 @@ pub(crate) fn fresh_cache(
     stream: RandomStream,
 ) -> Result<RowCache> {
     let cache = decoder.cache(policy.scope, capacity)?.with_rotation(policy.position.rotation())?;
-    Ok(cache.with_precision(policy.cache.precision(stream))?)
+    // A number of its own, which no draw at a token uses.
+    let seed = stream.uniform(usize::from(u16::MAX)).to_bits();
+    Ok(cache.with_precision(policy.cache, seed)?)
 }
 
 /// A signal that is recorded while tokens are evicted.

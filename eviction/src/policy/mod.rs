@@ -11,7 +11,8 @@ mod windows;
 
 use std::fmt;
 
-use epikv_model::cache::{Precision, Rotation, Scope};
+pub use epikv_model::cache::Precision as CacheNumbers;
+use epikv_model::cache::{Rotation, Scope};
 use epikv_model::sampler::RandomStream;
 
 use crate::policy::score::Score;
@@ -90,20 +91,6 @@ pub enum PositionMode {
     Compacted,
 }
 
-/// In which numbers keys and values are kept. Storage is f32 and is counted so: this says what is lost, not what is saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CacheNumbers {
-    /// As they are computed.
-    F32,
-    /// Rounded to `bfloat16`.
-    Bf16,
-    /// Rounded to `float16`.
-    F16,
-    /// Moved by up to so many units in the last place: numerical noise and nothing else.
-    Jitter(u32),
-}
-
 /// A composition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -140,17 +127,6 @@ impl Policy {
     /// The keys of the numbers that it draws, from those of a generation.
     pub(crate) fn stream(&self, of: RandomStream) -> RandomStream {
         RandomStream { seed: of.seed ^ u64::from(self.seed).rotate_left(40), ..of }
-    }
-}
-
-impl CacheNumbers {
-    pub(crate) fn precision(self, stream: RandomStream) -> Precision {
-        match self {
-            Self::F32 => Precision::F32,
-            Self::Bf16 => Precision::Bf16,
-            Self::F16 => Precision::F16,
-            Self::Jitter(ulps) => Precision::Jitter { ulps, seed: stream.uniform(usize::from(u16::MAX)).to_bits() },
-        }
     }
 }
 
@@ -228,17 +204,6 @@ impl fmt::Display for PositionMode {
             Self::Rewound => "rewound",
             Self::Compacted => "compacted",
         })
-    }
-}
-
-impl fmt::Display for CacheNumbers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::F32 => f.write_str("f32"),
-            Self::Bf16 => f.write_str("bf16"),
-            Self::F16 => f.write_str("f16"),
-            Self::Jitter(ulps) => write!(f, "jitter({ulps})"),
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use epikv_model::cache::Scope;
 use crate::error::{Error, Result};
 use crate::policy::registry::{POLICIES, PolicyRow, find};
 use crate::policy::score::FORMS;
-use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
 
 /// A policy under the name that tables and files give it.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl FromStr for NamedPolicy {
                 "trigger" => policy.trigger = value.parse()?,
                 "scope" => policy.scope = scope(value)?,
                 "position" => policy.position = value.parse()?,
-                "cache" => policy.cache = value.parse()?,
+                "cache" => policy.cache = value.parse().map_err(|_| wrong("cache", value))?,
                 "seed" => policy.seed = value.parse().map_err(|_| wrong("seed", value))?,
                 _ => {
                     return Err(Error::UnknownPart {
@@ -239,20 +239,6 @@ impl FromStr for PositionMode {
             "rewound" => Ok(Self::Rewound),
             "compacted" => Ok(Self::Compacted),
             _ => Err(wrong("position", text)),
-        }
-    }
-}
-
-impl FromStr for CacheNumbers {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let jitter = || number(text, "jitter").filter(|n| (1..=1 << 20).contains(n)).map(|n| Self::Jitter(n as u32));
-        match text {
-            "f32" => Ok(Self::F32),
-            "bf16" => Ok(Self::Bf16),
-            "f16" => Ok(Self::F16),
-            _ => jitter().ok_or_else(|| wrong("cache", text)),
         }
     }
 }

@@ -61,7 +61,8 @@ pub struct RowCache {
     scope: Scope,
     is_growing: bool,
     rotation: Rotation,
-    precision: Precision,
+    /// The group of the tokens to come.
+    new_group: u32,
     prefix: Option<(Arc<Prefix>, usize)>,
     /// One map, one a layer, or one a layer and KV head, by scope.
     maps: Vec<SlotMap>,
@@ -108,7 +109,7 @@ impl RowCache {
             scope,
             is_growing,
             rotation: Rotation::Position,
-            precision: Precision::F32,
+            new_group: 0,
             prefix: None,
             store: KvStore::new(place, sizes, config.head_dim, capacity)?,
             maps: slots.iter().map(|&n| SlotMap::new(n)).collect(),
@@ -145,25 +146,16 @@ impl RowCache {
             });
         }
         let is_compacted = rotation == Rotation::Compacted;
+        if is_compacted && self.store.precision(self.new_group) != Precision::F32 {
+            return Err(Error::Request {
+                what: "rotation of a cache",
+                expected: "one that leaves stored keys as they are".to_owned(),
+                got: format!("{rotation:?} in {}", self.store.precision(self.new_group)),
+            });
+        }
         let compacted = is_compacted.then(|| Compacted::new(&self.maps));
         let store = if is_compacted { self.store.with_originals()? } else { self.store };
         Ok(Self { rotation, store, compacted, ..self })
-    }
-
-    /// The same empty cache with numbers of another precision.
-    ///
-    /// # Errors
-    /// If something was appended before, or if keys are to be rotated anew: they are then made from originals in f32.
-    pub fn with_precision(self, precision: Precision) -> Result<Self> {
-        let exact = precision == Precision::F32;
-        if !exact && (!self.is_empty() || self.compacted.is_some()) {
-            return Err(Error::Request {
-                what: "precision of a cache",
-                expected: "an empty cache without positions inside the cache".to_owned(),
-                got: format!("{precision}, {} tokens, {:?}", self.len(0), self.rotation),
-            });
-        }
-        Ok(Self { precision, ..self })
     }
 
     /// Whether keys before rotation must be stored too.
@@ -304,7 +296,9 @@ impl RowCache {
     pub(crate) fn reserve(&mut self, positions: &[Pos]) -> Result<Vec<Vec<Slot>>> {
         self.grow_for(positions.len())?;
         self.last = positions.last().copied().or(self.last);
-        let slots = self.maps.iter_mut().map(|map| positions.iter().filter_map(|&p| map.take(p)).collect()).collect();
+        let group = self.new_group;
+        let slots = self.maps.iter_mut().map(|map| positions.iter().filter_map(|&p| map.take(p, group)).collect());
+        let slots = slots.collect();
         if let Some(compacted) = &mut self.compacted {
             compacted.appended(&self.maps, positions.len(), self.prefix.as_ref().map_or(0, |(_, n)| *n));
         }

@@ -48,6 +48,8 @@ impl Scope {
 pub struct SlotMap {
     /// Position in each slot, `None` where free.
     held: Vec<Option<Pos>>,
+    /// The group of the token in each slot, by which the store knows its precision. Meaningless where the slot is free.
+    groups: Vec<u32>,
     /// Occupied slots, in order of their positions.
     order: Vec<u32>,
     /// Free slots, lowest first.
@@ -66,6 +68,7 @@ impl SlotMap {
     pub(crate) fn grow(&mut self, capacity: usize) {
         self.free.extend((self.held.len()..capacity).map(|s| Reverse(s as u32)));
         self.held.resize(capacity.max(self.held.len()), None);
+        self.groups.resize(self.held.len(), 0);
     }
 
     /// Slots, free or not.
@@ -113,14 +116,15 @@ impl SlotMap {
         self.order.last().and_then(|&s| self.held[s as usize])
     }
 
-    /// Takes the lowest free slot for a position later than all stored ones; `None` when full.
+    /// Takes the lowest free slot for a position later than all stored ones, in a group; `None` when full.
     ///
     /// # Panics
     /// In debug builds, if the position is not later.
-    pub(crate) fn take(&mut self, pos: Pos) -> Option<Slot> {
+    pub(crate) fn take(&mut self, pos: Pos, group: u32) -> Option<Slot> {
         debug_assert!(self.last().is_none_or(|last| last < pos), "positions must ascend");
         let Reverse(slot) = self.free.pop()?;
         self.held[slot as usize] = Some(pos);
+        self.groups[slot as usize] = group;
         self.order.push(slot);
         Some(Slot(slot as usize))
     }
@@ -142,20 +146,40 @@ impl SlotMap {
 
     /// Frees the slot of one position; false if it is not stored. Moves no data.
     pub(crate) fn remove(&mut self, pos: Pos) -> bool {
-        let at = self.order.binary_search_by(|&slot| self.held[slot as usize].cmp(&Some(pos)));
-        let Ok(at) = at else { return false };
+        let Some(at) = self.place_of(pos) else { return false };
         let slot = self.order.remove(at);
         self.held[slot as usize] = None;
         self.free.push(Reverse(slot));
         true
     }
 
+    /// The place of a position in the order of positions; `None` if it is not stored. `O(log n)` comparisons.
+    pub fn place_of(&self, pos: Pos) -> Option<usize> {
+        self.order.binary_search_by(|&slot| self.held[slot as usize].cmp(&Some(pos))).ok()
+    }
+
+    /// The group of a position, if it is stored.
+    pub(crate) fn group_of(&self, pos: Pos) -> Option<u32> {
+        self.place_of(pos).map(|place| self.groups[self.order[place] as usize])
+    }
+
+    /// Puts the positions for which `of` is true into a group; returns their slots.
+    pub(crate) fn regroup(&mut self, group: u32, of: impl Fn(Pos) -> bool) -> Vec<Slot> {
+        let is_meant = |slot: &u32| self.held[*slot as usize].is_some_and(&of);
+        let slots: Vec<Slot> = self.order.iter().copied().filter(is_meant).map(|slot| Slot(slot as usize)).collect();
+        for slot in &slots {
+            self.groups[slot.0] = group;
+        }
+        slots
+    }
+
     /// Renumbers the occupied slots `0..len` in order of positions, with `capacity` slots in all.
     pub(crate) fn compact(&mut self, capacity: usize) {
-        let positions: Vec<Pos> = self.positions().collect();
-        *self = Self::new(capacity.max(positions.len()));
-        for pos in positions {
-            self.take(pos);
+        let of = |&slot: &u32| Some((self.held[slot as usize]?, self.groups[slot as usize]));
+        let stored: Vec<(Pos, u32)> = self.order.iter().filter_map(of).collect();
+        *self = Self::new(capacity.max(stored.len()));
+        for (pos, group) in stored {
+            self.take(pos, group);
         }
     }
 }
@@ -168,11 +192,11 @@ mod tests {
     fn freed_slots_are_used_again_and_order_is_by_position() {
         let mut map = SlotMap::new(3);
         for p in 0..3 {
-            assert_eq!(map.take(Pos(p)), Some(Slot(p as usize)));
+            assert_eq!(map.take(Pos(p), 0), Some(Slot(p as usize)));
         }
-        assert_eq!(map.take(Pos(3)), None);
+        assert_eq!(map.take(Pos(3), 0), None);
         assert_eq!(map.retain(|p| p != Pos(1)), 1);
-        assert_eq!(map.take(Pos(7)), Some(Slot(1)));
+        assert_eq!(map.take(Pos(7), 0), Some(Slot(1)));
         assert_eq!(map.order(), [0, 2, 1]);
         assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 2, 7]);
         assert_eq!(map.last(), Some(Pos(7)));
@@ -182,24 +206,24 @@ mod tests {
     fn one_position_can_be_removed() {
         let mut map = SlotMap::new(4);
         (0..4).for_each(|p| {
-            map.take(Pos(2 * p));
+            map.take(Pos(2 * p), 0);
         });
         assert!(map.remove(Pos(2)) && !map.remove(Pos(2)) && !map.remove(Pos(3)));
         assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 4, 6]);
         assert_eq!((map.nth(1), map.nth(3)), (Some(Pos(4)), None));
-        assert_eq!(map.take(Pos(9)), Some(Slot(1)));
+        assert_eq!(map.take(Pos(9), 0), Some(Slot(1)));
     }
 
     #[test]
     fn compacting_keeps_the_positions() {
         let mut map = SlotMap::new(5);
         (0..5).for_each(|p| {
-            map.take(Pos(p));
+            map.take(Pos(p), 0);
         });
         map.retain(|p| p.0 % 2 == 0);
         map.compact(4);
         assert_eq!((map.order(), map.capacity()), (&[0, 1, 2][..], 4));
         assert_eq!(map.positions().map(|p| p.0).collect::<Vec<_>>(), [0, 2, 4]);
-        assert_eq!(map.take(Pos(9)), Some(Slot(3)));
+        assert_eq!(map.take(Pos(9), 0), Some(Slot(3)));
     }
 }

@@ -57,6 +57,10 @@ pub(super) struct KvStore {
     keys: Vec<Block>,
     values: Vec<Block>,
     originals: Option<Vec<Block>>,
+    /// The precision of each group of slots that there ever was.
+    groups: Vec<Precision>,
+    /// Which numbers a jitter draws.
+    pub(super) seed: u64,
 }
 
 impl KvStore {
@@ -72,7 +76,7 @@ impl KvStore {
             heads.map(|(layer, head)| Block::zeros(&place, capacity(layer, head), head_dim)).collect::<Result<Vec<_>>>()
         };
         let (keys, values) = (blocks()?, blocks()?);
-        Ok(Self { place, n_kv_heads, head_dim, keys, values, originals: None })
+        Ok(Self { place, n_kv_heads, head_dim, keys, values, originals: None, groups: vec![Precision::F32], seed: 0 })
     }
 
     /// Adds room for the keys before rotation.
@@ -84,6 +88,20 @@ impl KvStore {
 
     pub(super) fn has_originals(&self) -> bool {
         self.originals.is_some()
+    }
+
+    /// The group of slots of a precision.
+    pub(super) fn group(&mut self, precision: Precision) -> u32 {
+        let known = self.groups.iter().position(|group| *group == precision);
+        known.unwrap_or_else(|| {
+            self.groups.push(precision);
+            self.groups.len() - 1
+        }) as u32
+    }
+
+    /// The precision of a group of slots.
+    pub(super) fn precision(&self, group: u32) -> Precision {
+        self.groups[group as usize]
     }
 
     pub(super) fn is_on_host(&self) -> bool {
@@ -170,12 +188,12 @@ impl KvStore {
         precision: Precision,
         vector: impl Fn(usize) -> &'v [f32],
     ) -> Result<()> {
-        let (d, at) = (self.head_dim, layer * self.n_kv_heads + head);
+        let (d, at, seed) = (self.head_dim, layer * self.n_kv_heads + head, self.seed);
         let Some(blocks) = self.part(part) else { return Ok(()) };
         let Block::Host(all) = &mut blocks[at] else { return Err(not_on_the_host("a device")) };
         let all = Arc::make_mut(all);
         for (i, slot) in slots.iter().enumerate() {
-            precision.store(vector(i), layer, head, &mut all[slot.0 * d..(slot.0 + 1) * d]);
+            precision.store(seed, vector(i), (layer, head), &mut all[slot.0 * d..(slot.0 + 1) * d]);
         }
         Ok(())
     }
@@ -202,11 +220,11 @@ impl KvStore {
             Precision::F32 => vectors.clone(),
             Precision::Bf16 => vectors.to_dtype(DType::BF16)?,
             Precision::F16 => vectors.to_dtype(DType::F16)?,
-            Precision::Jitter { .. } => {
+            Precision::Jitter(_) => {
                 let plain = to_host.copy(vectors)?;
                 let mut moved = vec![0.0; plain.len()];
                 for (from, to) in plain.chunks_exact(d).zip(moved.chunks_exact_mut(d)) {
-                    precision.store(from, layer, head, to);
+                    precision.store(self.seed, from, (layer, head), to);
                 }
                 Tensor::from_vec(moved, vectors.dims(), &device)?
             }
