@@ -13,9 +13,10 @@ use crate::cache::{Capacity, Part, RowCache, Scope};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 use crate::linear::{Linear, WeightFormat};
+use crate::plan::StepPlan;
 use crate::rope::Rope;
 use crate::source::{TensorSource, check};
-use crate::taps::{ProbePlan, TapPoint, Taps, logit_taps};
+use crate::taps::{TapPoint, Taps, logit_taps};
 
 /// One transformer block.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub struct StepOutput {
     pub logits: Option<Tensor>,
     /// What the plan asked for.
     pub taps: Taps,
+    /// Keys that the newest token of each row attended to, summed over layers and KV heads.
+    pub n_read: Vec<u64>,
 }
 
 impl Decoder {
@@ -181,13 +184,23 @@ impl Decoder {
         RowCache::at(self.backend.place_of_caches(), &self.config, scope, capacity)
     }
 
-    /// Runs new tokens of several rows, appends their keys and values to the caches, and records what `plan` asks for.
+    /// Runs new tokens of several rows, appends their keys and values to the caches, and records what `plan` asks for. Each
+    /// row attends to everything that its cache holds, or to what its [`ReadPlan`](crate::plan::ReadPlan) says.
     ///
     /// The bits of a row do not depend on the other rows (on the CPU).
     ///
     /// # Errors
-    /// On a bad row, before any cache is changed; or when the tensor library fails.
-    pub fn forward(&self, rows: &[RowInput], caches: &mut [&mut RowCache], plan: &ProbePlan) -> Result<StepOutput> {
+    /// On a bad row or read plan, before any cache is changed; or when the tensor library fails.
+    pub fn forward<'p>(
+        &self,
+        rows: &[RowInput],
+        caches: &mut [&mut RowCache],
+        plan: impl Into<StepPlan<'p>>,
+    ) -> Result<StepOutput> {
+        self.pass(rows, caches, plan.into())
+    }
+
+    fn pass(&self, rows: &[RowInput], caches: &mut [&mut RowCache], plan: StepPlan<'_>) -> Result<StepOutput> {
         if rows.is_empty() || rows.len() != caches.len() {
             return Err(Error::Request {
                 what: "batch",
@@ -201,12 +214,16 @@ impl Decoder {
             cache.check_room(&row.positions())?;
             at += row.tokens.len();
         }
+        let mut reads = plan.reads(caches)?;
+        let plan = plan.probe;
         for cache in caches.iter_mut() {
             self.renumber(cache)?;
         }
         let angles = Angles::new(&self.rope, &*self.backend, rows, caches, self.config.n_kv_heads)?;
         let slots = rows.iter().zip(caches.iter_mut()).map(|(row, cache)| cache.reserve(&row.positions()));
         let slots = slots.collect::<Result<Vec<_>>>()?;
+        reads.append(caches, &slots);
+        let n_read = reads.n_read(caches);
         let lengths: Vec<usize> = rows.iter().map(|r| r.tokens.len()).collect();
         let appended = Appended { lengths: &lengths, slots: &slots };
         let backend = &self.backend;
@@ -239,14 +256,14 @@ impl Decoder {
             let (mut q, mut n_queries) = (q, &lengths);
             if trims && layer + 1 == self.blocks.len() {
                 if wanted.is_empty() {
-                    return Ok(StepOutput { logits: None, taps });
+                    return Ok(StepOutput { logits: None, taps, n_read });
                 }
                 (q, x, n_queries) = (backend.rows(&q, &wanted)?, backend.rows(&x, &wanted)?, &n_wanted);
             }
             let observe = plan.observe(layer);
             let is_explicit = self.kernel == AttentionKernel::Explicit;
-            let asked =
-                Attention { layer, rows: n_queries, shape: self.attention_shape(), observe: &observe, is_explicit };
+            let shape = self.attention_shape();
+            let asked = Attention { layer, rows: n_queries, reads: &reads, shape, observe: &observe, is_explicit };
             let (mixed, seen) = backend.attend(&q, caches, &asked)?;
             if observe.any() {
                 taps.observed(layer, seen);
@@ -266,11 +283,11 @@ impl Decoder {
             }
         }
         if wanted.is_empty() {
-            return Ok(StepOutput { logits: None, taps });
+            return Ok(StepOutput { logits: None, taps, n_read });
         }
         let last = if trims { x } else { backend.rows(&x, &wanted)? };
         let logits = self.head.forward_f32(&backend.norm(&last, &self.final_norm, self.config.rms_norm_eps)?)?;
-        Ok(StepOutput { logits: Some(logits), taps })
+        Ok(StepOutput { logits: Some(logits), taps, n_read })
     }
 
     /// Rotates the keys of a cache anew by their places among the tokens held, where its rotation asks for that and

@@ -19,6 +19,7 @@ pub mod error;
 pub mod linear;
 pub mod load;
 mod model;
+pub mod plan;
 pub mod rope;
 pub mod sampler;
 pub mod session;

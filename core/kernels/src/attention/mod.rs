@@ -109,7 +109,7 @@ pub fn attend<'a>(
                 items.push(Item { row: r, head, tokens: from..to, n_tokens, first_token });
             }
         }
-        work += n_tokens * keys(&row.heads[0]) * token_width;
+        work += n_tokens * row.heads.iter().map(keys).max().unwrap_or(0) * token_width;
         first_token += n_tokens;
     }
     assert_eq!(out.len(), first_token * token_width, "attend: out has the wrong length");

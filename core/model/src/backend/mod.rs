@@ -20,6 +20,7 @@ use epikv_kernels::attention::{AttentionShape, HeadObservation, Observe};
 use crate::cache::{Part, Place, RowCache, Slot};
 use crate::error::Result;
 use crate::linear::{Linear, WeightFormat};
+use crate::plan::Reads;
 use crate::taps::Reduce;
 
 use self::cpu::Kernels;
@@ -46,6 +47,8 @@ pub(crate) struct Attention<'a> {
     pub(crate) layer: usize,
     /// New tokens of each row.
     pub(crate) rows: &'a [usize],
+    /// What each row reads.
+    pub(crate) reads: &'a Reads,
     pub(crate) shape: AttentionShape,
     pub(crate) observe: &'a Observe,
     /// Whether every weight is looked at even if nothing is observed.

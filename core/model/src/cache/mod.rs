@@ -224,7 +224,7 @@ impl RowCache {
     }
 
     /// All layers and KV heads, layer-major.
-    fn heads(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+    pub(crate) fn heads(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let n_kv_heads = self.n_kv_heads();
         (0..self.n_layers()).flat_map(move |layer| (0..n_kv_heads).map(move |head| (layer, head)))
     }

@@ -12,6 +12,7 @@ use crate::batch::RowInput;
 use crate::cache::RowCache;
 use crate::decoder::Decoder;
 use crate::error::{Error, Result};
+use crate::plan::{ReadPlan, StepPlan};
 use crate::sampler::Choice;
 use crate::taps::{ProbePlan, Taps};
 
@@ -63,6 +64,8 @@ pub struct Step {
     pub fed: Vec<(usize, usize)>,
     /// What the plan asked for.
     pub taps: Taps,
+    /// Keys that the newest token of each row of the pass attended to, summed over layers and KV heads.
+    pub n_read: Vec<u64>,
 }
 
 /// Generation over packed rows.
@@ -121,6 +124,13 @@ impl<'m> Session<'m> {
         self.rows.iter_mut().find(|r| r.spec.key == key).map(|r| &mut r.spec.cache)
     }
 
+    /// Says what the next pass of a row reads of what its cache holds; the passes after it read everything again. False if
+    /// there is no such row.
+    pub fn read(&mut self, key: usize, plan: ReadPlan) -> bool {
+        let row = self.rows.iter_mut().find(|row| row.spec.key == key);
+        row.map(|row| row.read = plan).is_some()
+    }
+
     /// Removes and returns the rows that ended.
     pub fn take_finished(&mut self) -> Vec<FinishedRow> {
         let (ended, open): (Vec<Row>, Vec<Row>) = self.rows.drain(..).partition(|r| r.finish.is_some());
@@ -149,9 +159,9 @@ impl<'m> Session<'m> {
             active.push((i, n_draft));
         }
         if inputs.is_empty() {
-            return Ok(Step { choices: Vec::new(), fed: Vec::new(), taps: Taps::default() });
+            return Ok(Step { choices: Vec::new(), fed: Vec::new(), taps: Taps::default(), n_read: Vec::new() });
         }
-        let (logits, taps) = self.forward(&active, &inputs, plan)?;
+        let (logits, taps, n_read) = self.forward(&active, &inputs, plan)?;
         let mut logits = logits.chunks_exact(self.decoder.config().vocab_size);
         let (mut choices, mut fed) = (Vec::new(), Vec::new());
         for (&(i, n_draft), input) in active.iter().zip(&inputs) {
@@ -161,7 +171,7 @@ impl<'m> Session<'m> {
             let chosen = row.take(input, n_draft, &own, Ends { max_positions, until: self.until });
             choices.extend(chosen.into_iter().map(|choice| (row.spec.key, choice)));
         }
-        Ok(Step { choices, fed, taps })
+        Ok(Step { choices, fed, taps, n_read })
     }
 
     /// Keeps up to `batch` rows from `specs` under way until all ended; `done` gets each as it ends.
@@ -196,15 +206,16 @@ impl<'m> Session<'m> {
         active: &[(usize, usize)],
         inputs: &[RowInput],
         plan: &ProbePlan,
-    ) -> Result<(Vec<f32>, Taps)> {
-        let mut caches: Vec<&mut RowCache> = Vec::with_capacity(active.len());
+    ) -> Result<(Vec<f32>, Taps, Vec<u64>)> {
+        let (mut caches, mut read): (Vec<&mut RowCache>, Vec<ReadPlan>) = (Vec::new(), Vec::new());
         for (i, row) in self.rows.iter_mut().enumerate() {
             if active.binary_search_by_key(&i, |(i, _)| *i).is_ok() {
                 caches.push(&mut row.spec.cache);
+                read.push(std::mem::take(&mut row.read));
             }
         }
-        let output = self.decoder.forward(inputs, &mut caches, plan)?;
-        Ok((logits_of(self.decoder, output.logits.as_ref())?, output.taps))
+        let output = self.decoder.forward(inputs, &mut caches, StepPlan { probe: plan, read: &read })?;
+        Ok((logits_of(self.decoder, output.logits.as_ref())?, output.taps, output.n_read))
     }
 }
 

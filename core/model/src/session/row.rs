@@ -7,6 +7,7 @@ use super::draft::Draft;
 use super::score::DraftScore;
 use crate::batch::{LogitsOf, RowInput};
 use crate::cache::{Pos, RowCache};
+use crate::plan::ReadPlan;
 use crate::sampler::{Choice, Sampling, choose};
 
 /// A sequence to continue.
@@ -88,6 +89,8 @@ pub(super) struct Row {
     pub(super) generated: Vec<u32>,
     pub(super) margins: Vec<f32>,
     pub(super) finish: Option<Finish>,
+    /// What the next pass reads.
+    pub(super) read: ReadPlan,
     draft: Draft,
     draft_score: Option<DraftScore>,
     n_forwarded: usize,
@@ -103,6 +106,7 @@ impl Row {
             generated: Vec::new(),
             margins: Vec::new(),
             finish: None,
+            read: ReadPlan::All,
             draft_score: None,
             n_forwarded: 0,
             started: Instant::now(),

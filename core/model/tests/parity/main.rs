@@ -8,6 +8,7 @@ mod gguf;
 mod golden;
 mod hf;
 mod invariance;
+mod kept;
 mod mutants;
 mod oracle;
 mod session;

@@ -7,6 +7,7 @@ use super::elements::{from_rows, with_f32};
 use crate::backend::{Attention, Observations};
 use crate::cache::{RowCache, not_on_the_host};
 use crate::error::Result;
+use crate::plan::ReadList;
 
 /// As [`Backend::attend`](crate::backend::Backend::attend).
 pub(super) fn attend(q: &Tensor, caches: &[&mut RowCache], asked: &Attention<'_>) -> Result<(Tensor, Observations)> {
@@ -17,8 +18,9 @@ pub(super) fn attend(q: &Tensor, caches: &[&mut RowCache], asked: &Attention<'_>
     let mut out = vec![0.0; q.elem_count()];
     let observed = with_f32(q, |q| -> Result<_> {
         let (mut batch, mut first) = (Vec::with_capacity(caches.len()), 0);
-        for (cache, &n) in caches.iter().zip(asked.rows) {
-            let heads = (0..shape.n_kv_heads).map(|head| segments(cache, layer, head)).collect::<Result<_>>()?;
+        for (row, (cache, &n)) in caches.iter().zip(asked.rows).enumerate() {
+            let of_head = |head| segments(cache, asked.reads.list(row, cache, layer, head), layer, head);
+            let heads = (0..shape.n_kv_heads).map(of_head).collect::<Result<_>>()?;
             batch.push(AttentionRow { q: &q[first * width..(first + n) * width], heads });
             first += n;
         }
@@ -27,16 +29,22 @@ pub(super) fn attend(q: &Tensor, caches: &[&mut RowCache], asked: &Attention<'_>
     Ok((from_rows(out, &[q.dim(0)?, width])?, observed))
 }
 
-/// What a KV head of a row sees: a shared prefix and the row's own slots in order of positions.
-fn segments(cache: &RowCache, layer: usize, head: usize) -> Result<[Segment<'_>; 2]> {
+/// What a KV head of a row sees, all or what it reads of it: a shared prefix and the row's own slots in order of positions.
+fn segments<'a>(
+    cache: &'a RowCache,
+    read: Option<&'a ReadList>,
+    layer: usize,
+    head: usize,
+) -> Result<[Segment<'a>; 2]> {
     let missing = || not_on_the_host("a device");
     let prefix = match cache.prefix() {
         Some((prefix, n)) => {
             let (k, v) = prefix.host(layer, head).ok_or_else(missing)?;
-            Segment { k, v, slots: Slots::First(n) }
+            Segment { k, v, slots: read.map_or(Slots::First(n), |read| Slots::List(&read.prefix)) }
         }
         None => Segment { k: &[], v: &[], slots: Slots::First(0) },
     };
     let (k, v) = cache.host(layer, head).ok_or_else(missing)?;
-    Ok([prefix, Segment { k, v, slots: Slots::List(cache.set_of(layer, head).order()) }])
+    let slots = read.map_or(cache.set_of(layer, head).order(), |read| &read.own);
+    Ok([prefix, Segment { k, v, slots: Slots::List(slots) }])
 }

@@ -24,8 +24,9 @@ pub(super) fn attend(
     asked: &Attention<'_>,
 ) -> Result<(Tensor, Observations)> {
     let (mut outs, mut observed, mut first) = (Vec::with_capacity(caches.len()), Vec::new(), 0);
-    for (cache, &n) in caches.iter().zip(asked.rows) {
-        let row = Row::new(cache, asked, n)?;
+    // The last layer goes on with wanted tokens only, and a row may want none.
+    for (at, (cache, &n)) in caches.iter().zip(asked.rows).enumerate().filter(|(_, (_, n))| **n > 0) {
+        let row = Row::new(cache, at, asked, n)?;
         let (out, seen) = row.attend(&q.narrow(0, first, n)?, asked.observe)?;
         outs.push(out);
         if asked.observe.any() {
@@ -63,14 +64,17 @@ struct Seen {
 }
 
 impl Row {
-    fn new(cache: &RowCache, asked: &Attention<'_>, n_tokens: usize) -> Result<Self> {
+    /// Row `at` of the batch.
+    fn new(cache: &RowCache, at: usize, asked: &Attention<'_>, n_tokens: usize) -> Result<Self> {
         let (layer, shape) = (asked.layer, asked.shape);
         let mut heads = Vec::with_capacity(shape.n_kv_heads);
         for head in 0..shape.n_kv_heads {
-            let (k, v) = cache.tensors(layer, head, cache.set_of(layer, head).order())?;
+            let read = asked.reads.list(at, cache, layer, head);
+            let (k, v) =
+                cache.tensors(layer, head, read.map_or(cache.set_of(layer, head).order(), |read| &read.own))?;
             heads.push(match cache.prefix() {
                 Some((prefix, n)) => {
-                    let places: Vec<u32> = (0..n as u32).collect();
+                    let places = read.map_or_else(|| (0..n as u32).collect(), |read| read.prefix.clone());
                     let (shared_k, shared_v) = prefix.tensors(layer, head, &places)?;
                     (Tensor::cat(&[&shared_k, &k], 0)?, Tensor::cat(&[&shared_v, &v], 0)?)
                 }
@@ -237,6 +241,8 @@ mod tests {
     use crate::backend::{Appended, DeviceName, Dtype, cpu::Kernels};
     use crate::cache::{Capacity, Part, Pos, Scope};
     use crate::load::RandomSpec;
+    use crate::plan::StepPlan;
+    use crate::taps::ProbePlan;
 
     fn random(shape: &[usize], seed: u32) -> Tensor {
         let n: usize = shape.iter().product();
@@ -275,8 +281,11 @@ mod tests {
                 }
                 append(&mut cache, 24..31);
                 let observe = Observe::default();
-                let asked = Attention { layer: 0, rows: &[7], shape, observe: &observe, is_explicit: false };
-                backend.attend(&q, &[&mut cache], &asked).unwrap().0
+                let caches = [&mut cache];
+                let reads = StepPlan::from(&ProbePlan::default()).reads(&caches).unwrap();
+                let asked =
+                    Attention { layer: 0, rows: &[7], reads: &reads, shape, observe: &observe, is_explicit: false };
+                backend.attend(&q, &caches, &asked).unwrap().0
             };
             let worst = (attended(&kernels) - attended(&tensors)).unwrap().abs().unwrap();
             let worst = worst.flatten_all().unwrap().max(0).unwrap();
