@@ -27,7 +27,8 @@ pub(crate) use self::plan::HiddenByKernel;
 use self::plan::Plan;
 use self::recorded::{Recorded, record_all};
 use crate::cli::CorrelateArgs;
-use crate::output::{Done, RunFolder};
+use crate::job::Job;
+use crate::output::Done;
 use crate::{inputs, progress, setup};
 
 /// Correlates a file of traces with a folder of labels.
@@ -35,16 +36,16 @@ pub(crate) fn run(args: &CorrelateArgs) -> Result<Done> {
     let plan = Plan::new(args)?;
     let names = files::files();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let folder = RunFolder::open(&args.out, &names, args.model.fresh)?;
+    let job = Job::open("correlate", &args.out, &names, args.model.fresh)?;
     let reference = args.reference.as_deref().map(Reference::read).transpose()?;
     if !args.recorded.is_empty() {
-        return stored::run(args, &plan, folder, reference.as_ref());
+        return stored::run(args, &plan, job, reference.as_ref());
     }
     let ready = Prepared::new(args, &plan)?;
     let analysis = Analysis::new(args, &plan, &ready, reference.as_ref())?;
     let Prepared { model, recorded, notes, .. } = &ready;
     let report = analysis.page(args, &plan, &ready, reference.as_ref());
-    files::write(folder, args, &plan, model, recorded, &analysis.results(&report))?;
+    files::write(job, args, &plan, model, recorded, &analysis.results(&report))?;
     print(args, recorded, &analysis.summary, &plan, notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }

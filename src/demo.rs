@@ -16,7 +16,8 @@ use serde_json::json;
 
 use crate::check::Check;
 use crate::cli::{Cli, Command, DemoArgs};
-use crate::output::{Done, RunFolder};
+use crate::job::Job;
+use crate::output::Done;
 use crate::report::Refused;
 use crate::{correlate, evict, golds, label, problems, trace};
 
@@ -73,12 +74,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         return Err(Refused::new(what, "another --out keeps it; a demo replaces what is in its folder").into());
     }
     let (problem_file, trace_file) = (out.join(PROBLEMS), out.join("traces.parquet"));
-    let mut folder = RunFolder::open(out, &[PROBLEMS], true)?;
+    let mut job = Job::open(COMMAND, out, &[PROBLEMS], true)?;
     // First of all, so that the folder of a demo that was killed is known to be one.
-    folder.note("command", json!(COMMAND));
     let made = problems::tiny(Level::Default, SEED, N_PROBLEMS);
-    folder.write_by(PROBLEMS, |path| Ok(write_problems(path, &made)?))?;
-    folder.finish()?;
+    job.file_by(PROBLEMS, |path| Ok(write_problems(path, &made)?))?;
+    job.finish()?;
 
     let step = |name: &str, flags: &[(&str, &Path)], words: &[&str]| -> Result<Command> {
         writeln!(std::io::stderr(), "\n== {name}")?;
@@ -128,10 +128,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let good = checks.iter().all(|check| check.good);
     let shown: String = checks.iter().map(Check::line).collect();
     reports.push(format!("# Self-check\n\n{shown}"));
-    let mut folder = RunFolder::open(out, &[REPORT], true)?;
-    folder.note("command", json!(COMMAND));
-    folder.write_bytes(REPORT, reports.join("\n").as_bytes())?;
-    folder.finish()?;
+    let mut job = Job::open(COMMAND, out, &[REPORT], true)?;
+    job.file(REPORT, reports.join("\n"))?;
+    job.finish()?;
 
     let seconds = started.elapsed().as_secs_f64();
     writeln!(std::io::stderr(), "\nself-check\n{shown}{seconds:.0} seconds -> {}", out.display())?;

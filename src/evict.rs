@@ -19,7 +19,8 @@ pub(crate) use self::policies::announce;
 use self::policies::{check_compared, comparisons, policies};
 use crate::cli::{EvictArgs, ModelArgs, PolicyArgs};
 use crate::inputs::check_made_by;
-use crate::output::{Done, RunFolder};
+use crate::job::Job;
+use crate::output::Done;
 use crate::{progress, setup, trace};
 
 /// The file of a label folder that is read.
@@ -56,8 +57,8 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     check_compared(&comparisons, &settings, &cells)?;
     // Only now, when all that was asked for can be done, is anything removed or written. A shard writes cells and nothing
     // else, so that several can work in one folder.
-    let folder = match settings.shard {
-        None => Some(RunFolder::extend(&under.out, FILES, args.model.fresh)?),
+    let job = match settings.shard {
+        None => Some(Job::resume("evict", &under.out, FILES, args.model.fresh)?),
         Some(_) => None,
     };
     let (comparisons, late) = declare(&under.out, comparisons, &cells, args.model.fresh)?;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     bar.finish_and_clear();
     let runs = runs?;
     let done = if runs.failures.is_empty() { Done::All } else { Done::SomeFailed };
-    let Some(folder) = folder else {
+    let Some(job) = job else {
         for failure in &runs.failures {
             writeln!(std::io::stderr(), "failed: {failure}")?;
         }
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let mut summary = Summary::of(&runs, &comparisons);
     summary.drift = cells.drift(&runs.rows)?;
     let about = About { summary: &summary, model: &model, settings: &settings, args };
-    files::write(folder, cells, &runs, &about)?;
+    files::write(job, cells, &runs, &about)?;
     files::print(&summary, &under.out)?;
     if runs.n_resumed > 0 {
         writeln!(std::io::stderr(), "{} generations were there already", runs.n_resumed)?;

@@ -11,12 +11,13 @@ use epikv_labeler::{
 };
 use epikv_model::Model;
 use epikv_model::decoder::AttentionKernel;
-use epikv_schemas::{Provenance, Trace};
+use epikv_schemas::Trace;
 use serde_json::json;
 
 use crate::cli::{LabelArgs, ModelArgs, Preset};
-use crate::inputs::{self, fingerprint};
-use crate::output::{Done, RunFolder};
+use crate::inputs;
+use crate::job::Job;
+use crate::output::Done;
 use crate::{progress, setup};
 
 /// The files of every labelling run.
@@ -77,7 +78,7 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
 /// Labels traces into a folder.
 fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let mut config = config(args)?;
-    let folder = if args.dry_run { None } else { Some(RunFolder::open(out, &files(args), args.model.fresh)?) };
+    let job = if args.dry_run { None } else { Some(Job::open("label", out, &files(args), args.model.fresh)?) };
     let (traces, made_by) = inputs::traces(trace_file, args.model.limit)?;
     if traces.is_empty() {
         bail!("{} holds no trace", trace_file.display());
@@ -88,7 +89,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let batch = args.batch.rows(&model, longest);
     config = Config::try_from(Settings { threads, batch, ..Settings::clone(&config) })?;
     inputs::check_made_by(&made_by, &model, trace_file)?;
-    let Some(folder) = folder else {
+    let Some(job) = job else {
         let rates = args.rates.map_or_else(|| Rates::measure(&model, &config), Ok)?;
         return report::print_estimate(&Estimate::of(&model, &traces, &config), rates, args.model.json);
     };
@@ -104,7 +105,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     }
     let against = args.against.as_deref().map(folder::windows).transpose()?;
     let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
-    write(folder, &labels, &model, &config, args.kernel, trace_file)?;
+    write(job, &labels, &model, &config, args.kernel, trace_file)?;
     journal.remove()?;
     let summary = Summary::of(&labels, &traces);
     report::print(&labels, &summary, out)?;
@@ -162,37 +163,34 @@ fn run_labels(model: &Model, traces: &[Trace], config: &Config, journal: &mut Jo
 
 /// Writes the files of a run.
 fn write(
-    mut folder: RunFolder,
+    mut job: Job,
     labels: &Labels,
     model: &Model,
     config: &Config,
     kernel: AttentionKernel,
     traces: &Path,
 ) -> Result<()> {
-    let mut provenance = Provenance::new();
-    provenance.set("tool", setup::tool());
-    provenance.set("model", model.provenance()?);
     let mut run = config.provenance();
     run["kernel"] = json!(kernel.name());
-    provenance.set("run", run);
-    provenance.set("inputs", json!([fingerprint(traces)?]));
+    job.set_model(model)?;
+    job.set("run", run);
+    job.set_inputs([traces])?;
     let settings: &Settings = config;
-    folder.note("command", json!("label"));
-    folder.note("threads", json!(settings.threads));
-    folder.note("batch", json!(settings.batch));
-    folder.note("protocol", json!(settings.protocol));
+    job.note("threads", json!(settings.threads));
+    job.note("batch", json!(settings.batch));
+    job.note("protocol", json!(settings.protocol));
     let ledger = labels.ledger;
-    folder.note("tokens", json!({ "prefill": ledger.prefill, "draft": ledger.draft, "decode": ledger.decode }));
-    folder.note("bytes_to_host", json!(ledger.bytes_to_host));
-    folder.write(folder::WINDOWS, &labels.windows, &provenance)?;
-    folder.write(folder::TOKENS, &labels.tokens, &provenance)?;
-    folder.write(folder::TRACES, &labels.traces, &provenance)?;
-    folder.write(folder::TIMINGS, &labels.timings, &provenance)?;
+    job.note("tokens", json!({ "prefill": ledger.prefill, "draft": ledger.draft, "decode": ledger.decode }));
+    job.note("bytes_to_host", json!(ledger.bytes_to_host));
+    job.table(&labels.windows)?;
+    job.table(&labels.tokens)?;
+    job.table(&labels.traces)?;
+    job.table(&labels.timings)?;
     if config.refine {
-        folder.write(folder::REFINED, &labels.refined, &provenance)?;
+        job.table(&labels.refined)?;
     }
     if config.pairs > 0 {
-        folder.write(folder::PAIRS, &labels.pairs, &provenance)?;
+        job.table(&labels.pairs)?;
     }
-    folder.finish()
+    job.finish()
 }

@@ -12,8 +12,9 @@ use epikv_schemas::{Provenance, Trace, fs, read_table};
 use serde_json::json;
 
 use crate::cli::{LabelsCommand, LabelsCompareArgs, LabelsExportArgs, LabelsImportArgs, LabelsSummaryArgs, ModelArgs};
-use crate::inputs::{check_made_by, fingerprint};
-use crate::output::{Done, Exists, RunFolder};
+use crate::inputs::check_made_by;
+use crate::job::Job;
+use crate::output::{Done, Exists};
 use crate::setup;
 
 /// Runs what was asked for.
@@ -54,16 +55,13 @@ fn tokenizer_of(made_by: Option<&Provenance>, args: &ModelArgs) -> Result<Option
 
 /// Takes over labels that were made elsewhere.
 fn import(args: &LabelsImportArgs) -> Result<Done> {
-    let mut folder = RunFolder::open(&args.out, &[TOKENS, TRACES], args.fresh)?;
+    let mut job = Job::open("labels import", &args.out, &[TOKENS, TRACES], args.fresh)?;
     let imported = import_lines(&args.lines, &args.traces)?;
-    let mut provenance = Provenance::new();
-    provenance.set("tool", setup::tool());
-    provenance.set("run", json!({ "imported": true }));
-    provenance.set("inputs", json!([fingerprint(&args.traces)?, fingerprint(&args.lines)?]));
-    folder.note("command", json!("labels import"));
-    folder.write(TOKENS, &imported.tokens, &provenance)?;
-    folder.write(TRACES, &imported.traces, &provenance)?;
-    folder.finish()?;
+    job.set("run", json!({ "imported": true }));
+    job.set_inputs([&args.traces, &args.lines])?;
+    job.table(&imported.tokens)?;
+    job.table(&imported.traces)?;
+    job.finish()?;
     let (n, n_without) = (imported.traces.len(), imported.n_without);
     writeln!(std::io::stderr(), "{n} traces with labels, {n_without} without -> {}", args.out.display())?;
     Ok(if n_without == 0 { Done::All } else { Done::SomeFailed })

@@ -14,6 +14,7 @@ mod export;
 mod golds;
 mod grade;
 mod inputs;
+mod job;
 mod label;
 mod labels;
 mod output;

@@ -3,17 +3,16 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
-use epikv_analyzer::figure::png;
 use epikv_eviction::replay::{Ask, Replay, ReplayCells, ReplaySummary, replay};
 use epikv_eviction::{Progress, Settings, report};
 use epikv_model::Model;
-use epikv_schemas::{EvictionRun, LabelToken, Provenance, Trace, read_table};
+use epikv_schemas::{EvictionRun, LabelToken, Trace, read_table};
 use serde_json::json;
 
 use crate::cli::ReplayArgs;
 use crate::evict::{self, LABELS, announce, check_layers, policies_with_layers};
-use crate::inputs::fingerprint;
-use crate::output::{Done, RunFolder};
+use crate::job::Job;
+use crate::output::Done;
 use crate::{progress, setup};
 
 /// The files of a replay. Curves are there where they were asked for.
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
     let under = &args.policies;
     let (policies, layers) = policies_with_layers(under)?;
     let mut settings = evict::settings(under, &args.model, policies);
-    let folder = RunFolder::open(&under.out, FILES, args.model.fresh)?;
+    let job = Job::open("replay", &under.out, FILES, args.model.fresh)?;
     let rows = read_traces(args)?;
     let labels = match &under.labels {
         None => Vec::new(),
@@ -64,7 +63,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
     let runs_file = under.out.join("eviction_runs.parquet");
     let runs = if runs_file.exists() { read_table::<EvictionRun>(&runs_file)?.0 } else { Vec::new() };
     let summary = ReplaySummary::of(&done, &runs);
-    write(folder, args, (&model, &settings), &done, &summary)?;
+    write(job, args, (&model, &settings), &done, &summary)?;
     cells.remove()?;
     print(args, &done, &summary)?;
     Ok(if summary.skipped.is_empty() { Done::All } else { Done::SomeFailed })
@@ -82,24 +81,20 @@ fn read_traces(args: &ReplayArgs) -> Result<Vec<Trace>> {
 
 /// Writes the files.
 fn write(
-    mut folder: RunFolder,
+    mut job: Job,
     args: &ReplayArgs,
     (model, settings): (&Model, &Settings),
     done: &Replay,
     summary: &ReplaySummary,
 ) -> Result<()> {
-    let mut provenance = Provenance::new();
-    provenance.set("tool", setup::tool());
-    provenance.set("model", model.provenance()?);
-    provenance.set("run", settings.provenance(&[]));
-    let mut inputs = vec![fingerprint(&args.traces)?];
-    inputs.extend(args.policies.labels.as_ref().map(|folder| fingerprint(&folder.join(LABELS))).transpose()?);
-    provenance.set("inputs", json!(inputs));
-    folder.note("command", json!("replay"));
-    folder.note("threads", json!(settings.threads));
-    folder.note("batch", json!(settings.batch));
-    folder.write(FILES[0], &done.rows, &provenance)?;
-    folder.write(FILES[1], &done.curves, &provenance)?;
+    job.set_model(model)?;
+    job.set("run", settings.provenance(&[]));
+    let labels = args.policies.labels.as_ref().map(|folder| folder.join(LABELS));
+    job.set_inputs([args.traces.clone()].into_iter().chain(labels))?;
+    job.note("threads", json!(settings.threads));
+    job.note("batch", json!(settings.batch));
+    job.table(&done.rows)?;
+    job.table(&done.curves)?;
     let facts = [
         ("model", model.origin.id().to_owned()),
         ("traces", summary.n_traces.to_string()),
@@ -108,14 +103,11 @@ fn write(
         ("instruction set", epikv_model::instruction_set().to_owned()),
     ];
     let facts: Vec<(String, String)> = facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    folder.write_bytes(FILES[2], summary.markdown(&facts).as_bytes())?;
+    job.file("replay.md", summary.markdown(&facts))?;
     if let Some(plot) = summary.plot(model.origin.id()) {
-        let svg = report::svg(&plot);
-        folder.write_bytes(FILES[3], svg.as_bytes())?;
-        folder.write_bytes(FILES[4], &png(&svg)?)?;
-        folder.write_bytes(FILES[5], plot.csv().as_bytes())?;
+        job.figure("figure_curves", &report::svg(&plot), &plot.csv())?;
     }
-    folder.finish()
+    job.finish()
 }
 
 /// The tables on stderr, and with `--json` the figures on stdout.

@@ -9,7 +9,7 @@ use epikv_model::cache::{Capacity, Scope};
 use epikv_model::chat::RenderOptions;
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
 use epikv_model::session::{FinishedRow, RowSpec, Session};
-use epikv_schemas::{Provenance, Trace, TraceTiming};
+use epikv_schemas::{Trace, TraceTiming};
 use epikv_tasks::import::{ImportContext, import_traces};
 use epikv_tasks::problem::{Problem, read_problems};
 use epikv_tasks::prompt::{Prompt, PromptOptions};
@@ -17,8 +17,8 @@ use epikv_tasks::trace::{FinishReason, Generation, build_trace};
 use serde_json::{Value, json};
 
 use crate::cli::{PromptArgs, SamplingArgs, TraceArgs};
-use crate::inputs::fingerprint;
-use crate::output::{Done, RunFolder, split};
+use crate::job::Job;
+use crate::output::{Done, split};
 use crate::{progress, setup};
 
 /// Makes or imports traces.
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
         bail!("--out {}: expected another file than the input", args.out.display());
     }
     let timings_file = timings_name(&file);
-    let mut run = RunFolder::open(&folder, &[&file, &timings_file], args.model.fresh)?;
+    let mut job = Job::open("trace", &folder, &[&file, &timings_file], args.model.fresh)?;
     let threads = setup::threads(args.model.threads)?;
     let options = prompt_options(&args.prompt);
     let (traces, timings, failures, model) = match (&args.problems, &args.import) {
@@ -59,21 +59,17 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     if traces.is_empty() {
         bail!("no trace could be made: {}", failures.first().map_or("the input is empty", String::as_str));
     }
-    let mut provenance = Provenance::new();
-    provenance.set("tool", setup::tool());
-    provenance.set("model", model.provenance()?);
-    provenance.set("run", run_settings(args, &options));
-    provenance
-        .set("inputs", json!([fingerprint(args.problems.as_ref().or(args.import.as_ref()).unwrap_or(&args.out))?]));
-    run.note("command", json!("trace"));
-    run.note("threads", json!(threads));
-    run.note("batch", json!(timings.first().map(|timing| timing.batch)));
-    run.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
-    run.write(&file, &traces, &provenance)?;
+    job.set_model(&model)?;
+    job.set("run", run_settings(args, &options));
+    job.set_inputs(args.problems.iter().chain(&args.import))?;
+    job.note("threads", json!(threads));
+    job.note("batch", json!(timings.first().map(|timing| timing.batch)));
+    job.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
+    job.table_as(&file, &traces)?;
     if !timings.is_empty() {
-        run.write(&timings_file, &timings, &provenance)?;
+        job.table_as(&timings_file, &timings)?;
     }
-    run.finish()?;
+    job.finish()?;
     summarise(args, &traces, &failures)?;
     Ok(if failures.is_empty() { Done::All } else { Done::SomeFailed })
 }

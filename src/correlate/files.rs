@@ -9,7 +9,6 @@ use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, LAYERS};
 use epikv_analyzer::predictable::GivenSurprisal;
 use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
 use epikv_model::Model;
-use epikv_schemas::Provenance;
 use epikv_signals::Smoother;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -18,9 +17,7 @@ use super::between::Between;
 use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
-use crate::inputs::fingerprint;
-use crate::output::RunFolder;
-use crate::setup;
+use crate::job::Job;
 
 /// Every file that a run may write.
 pub(super) fn files() -> Vec<String> {
@@ -58,15 +55,14 @@ pub(super) struct Replayed<'r> {
 }
 
 impl Replayed<'_> {
-    fn write(&self, folder: &mut RunFolder, provenance: &Provenance, settings: &Settings) -> Result<()> {
-        folder.write("comparisons.parquet", &rows::comparisons(self.compared), provenance)?;
-        folder.write("enrichment.parquet", &rows::enrichment(self.enriched), provenance)?;
+    fn write(&self, job: &mut Job, settings: &Settings) -> Result<()> {
+        job.table(&rows::comparisons(self.compared))?;
+        job.table(&rows::enrichment(self.enriched))?;
         if !self.predictable.is_empty() {
-            let rows = rows::band_surprisal(self.predictable, settings);
-            folder.write("band_surprisal.parquet", &rows, provenance)?;
+            job.table(&rows::band_surprisal(self.predictable, settings))?;
         }
-        folder.write("agreement.parquet", &self.decided.agreement_rows(), provenance)?;
-        folder.write("selection.parquet", &self.decided.selection_rows(), provenance)
+        job.table(&self.decided.agreement_rows())?;
+        job.table(&self.decided.selection_rows())
     }
 }
 
@@ -82,7 +78,7 @@ pub(super) struct Results<'r> {
 
 /// Writes everything; files of signals that were not recorded are left out.
 pub(super) fn write(
-    mut folder: RunFolder,
+    mut job: Job,
     args: &CorrelateArgs,
     plan: &Plan,
     model: &Model,
@@ -90,36 +86,21 @@ pub(super) fn write(
     results: &Results<'_>,
 ) -> Result<()> {
     let settings = &plan.settings;
-    folder.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
-    let mut signals = Provenance::new();
-    signals.set("tool", setup::tool());
-    signals.set("model", model.provenance()?);
-    signals.set("run", json!({ "limit": args.model.limit, "window_from": settings.window_from.name() }));
-    signals.set("inputs", json!([fingerprint(&args.traces)?]));
-    let mut provenance = signals.clone();
-    provenance.set("run", run(args, recorded, settings));
-    provenance.set("smoothing", smoothing(settings));
-    provenance.set("inputs", Value::Array(input_files(args).map(|path| fingerprint(&path)).collect::<Result<_>>()?));
+    job.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
+    job.set_model(model)?;
+    job.set("run", json!({ "limit": args.model.limit, "window_from": settings.window_from.name() }));
+    job.set_inputs([&args.traces])?;
     let recordings = recorded.recordings();
-    if let Some(rows) = rows::signals_hs(&recordings) {
-        folder.write("signals_hs.parquet", &rows, &signals)?;
-    }
-    if let Some(rows) = rows::signals_kv(&recordings) {
-        folder.write("signals_kv.parquet", &rows, &signals)?;
-    }
-    if let Some(rows) = rows::signals_token(&recordings) {
-        folder.write("signals_token.parquet", &rows, &signals)?;
-    }
-    if let Some(rows) = rows::signals_attn(&recordings) {
-        folder.write("signals_attn.parquet", &rows, &signals)?;
-    }
-    if let Some(rows) = rows::signals_age(&recordings) {
-        folder.write("signals_age.parquet", &rows, &signals)?;
-    }
-    if let Some(rows) = rows::signals_score(&recordings) {
-        folder.write("signals_score.parquet", &rows, &signals)?;
-    }
-    write_results(folder, &provenance, settings, results)
+    job.table_if(rows::signals_hs(&recordings))?;
+    job.table_if(rows::signals_kv(&recordings))?;
+    job.table_if(rows::signals_token(&recordings))?;
+    job.table_if(rows::signals_attn(&recordings))?;
+    job.table_if(rows::signals_age(&recordings))?;
+    job.table_if(rows::signals_score(&recordings))?;
+    job.set("run", run(args, recorded, settings));
+    job.set("smoothing", smoothing(settings));
+    job.set_inputs(input_files(args))?;
+    write_results(job, settings, results)
 }
 
 /// Every file that was read, besides those of signals.
@@ -132,42 +113,31 @@ pub(super) fn input_files(args: &CorrelateArgs) -> impl Iterator<Item = PathBuf>
 }
 
 /// Writes what was found, without the signals, and ends the run.
-pub(super) fn write_results(
-    mut folder: RunFolder,
-    provenance: &Provenance,
-    settings: &Settings,
-    results: &Results<'_>,
-) -> Result<()> {
-    folder.note("command", json!("correlate"));
-    folder.note("threads", json!(rayon::current_num_threads()));
-    folder.write("correlations.parquet", &rows::correlations(results.found, settings), provenance)?;
-    folder.write(
-        "correlations_by_trace.parquet",
-        &rows::correlations_by_trace(results.found, settings.window),
-        provenance,
-    )?;
+pub(super) fn write_results(mut job: Job, settings: &Settings, results: &Results<'_>) -> Result<()> {
+    job.note("threads", json!(rayon::current_num_threads()));
+    job.table(&rows::correlations(results.found, settings))?;
+    job.table(&rows::correlations_by_trace(results.found, settings.window))?;
     let Between { difficulty, groups, .. } = results.between;
     if !difficulty.is_empty() {
-        folder.write("difficulty.parquet", &rows::difficulty(difficulty), provenance)?;
+        job.table(&rows::difficulty(difficulty))?;
     }
     if !groups.pairs.is_empty() {
-        folder.write("heterogeneity.parquet", &rows::heterogeneity(groups), provenance)?;
-        folder.write("group_pairs.parquet", &rows::group_pairs(groups), provenance)?;
+        job.table(&rows::heterogeneity(groups))?;
+        job.table(&rows::group_pairs(groups))?;
     }
     if settings.max_lag > 0 && results.replayed.is_some() {
-        let rows = rows::correlations_by_lag(results.found, settings.window);
-        folder.write("correlations_by_lag.parquet", &rows, provenance)?;
+        job.table(&rows::correlations_by_lag(results.found, settings.window))?;
     }
     if let Some(replayed) = &results.replayed {
-        replayed.write(&mut folder, provenance, settings)?;
+        replayed.write(&mut job, settings)?;
     }
     // Rendering is most of the work.
     let drawn = results.charts.par_iter().map(Chart::files).collect::<Result<Vec<_>, _>>()?;
     for (file, content) in drawn.into_iter().flatten() {
-        folder.write_bytes(&file, &content)?;
+        job.file(&file, content)?;
     }
-    folder.write_bytes("report.md", results.report.as_bytes())?;
-    folder.finish()
+    job.file("report.md", results.report)?;
+    job.finish()
 }
 
 /// What determines the coefficients.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use epikv_analyzer::figure::{About, gallery};
 use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
-use epikv_schemas::{LabelTrace, Provenance, Trace, read_table};
+use epikv_schemas::{LabelTrace, Trace, read_table};
 use serde_json::Value;
 
 use super::between::{self, Between};
@@ -16,11 +16,12 @@ use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
 use crate::inputs::{self, fingerprint};
-use crate::output::{Done, RunFolder};
+use crate::job::Job;
+use crate::output::Done;
 use crate::{progress, setup};
 
 /// Correlates recorded signals with a folder of labels.
-pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, reference: Option<&Reference>) -> Result<Done> {
+pub(super) fn run(args: &CorrelateArgs, plan: &Plan, mut job: Job, reference: Option<&Reference>) -> Result<Done> {
     if args.pick {
         bail!("--pick replays scores token by token and needs a model: expected no --recorded");
     }
@@ -70,14 +71,12 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, folder: RunFolder, referenc
     };
     let report = page.markdown(&args.traces);
 
-    let mut provenance = Provenance::new();
-    provenance.set("tool", setup::tool());
-    provenance.set("model", model.clone());
-    provenance.set("run", files::run(args, &recorded, settings));
-    provenance.set("smoothing", files::smoothing(settings));
-    provenance.set("inputs", inputs);
+    job.set("model", model.clone());
+    job.set("run", files::run(args, &recorded, settings));
+    job.set("smoothing", files::smoothing(settings));
+    job.set("inputs", inputs);
     let results = files::Results { found: &found, between: &between, replayed: None, charts: &charts, report: &report };
-    files::write_results(folder, &provenance, settings, &results)?;
+    files::write_results(job, settings, &results)?;
     super::print(args, &recorded, &summary, plan, &notes)?;
     Ok(if recorded.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }

@@ -4,16 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use epikv_analyzer::figure::png;
 use epikv_eviction::{Cells, Runs, Score, Settings, Summary, report};
 use epikv_model::Model;
-use epikv_schemas::Provenance;
 use serde_json::json;
 
 use super::LABELS;
 use crate::cli::EvictArgs;
-use crate::inputs::fingerprint;
-use crate::output::RunFolder;
+use crate::job::Job;
 use crate::setup;
 
 /// The files of an eviction run. The figures are there where something ran under a budget.
@@ -36,40 +33,32 @@ pub(super) struct About<'a> {
 }
 
 /// Writes the files of a run.
-pub(super) fn write(mut folder: RunFolder, cells: Cells, runs: &Runs, about: &About<'_>) -> Result<()> {
+pub(super) fn write(mut job: Job, cells: Cells, runs: &Runs, about: &About<'_>) -> Result<()> {
     let About { summary, model, settings, args } = about;
     // Labels determine something only where they are replayed.
     let replayed = settings.policies.iter().any(|policy| policy.policy.score == Score::Labels);
     let labels = args.policies.labels.as_ref().filter(|_| replayed).map(|folder| folder.join(LABELS));
-    let mut inputs = vec![fingerprint(&args.problems)?];
-    inputs.extend(labels.as_deref().map(fingerprint).transpose()?);
-    inputs.extend(args.policies.layers_from.as_deref().map(fingerprint).transpose()?);
-    let mut provenance = Provenance::new();
-    provenance.set("tool", setup::tool());
-    provenance.set("model", model.provenance()?);
-    provenance.set("run", settings.provenance(&runs.rows));
-    provenance.set("inputs", json!(inputs));
-    folder.note("command", json!("evict"));
-    folder.note("threads", json!(settings.threads));
-    folder.note("batch", json!(settings.batch));
-    folder.note("tokens", json!({ "prefill": runs.ledger.prefill, "decode": runs.ledger.decode }));
-    folder.note("bytes_to_host", json!(runs.ledger.bytes_to_host));
-    folder.note("process_peak_bytes", json!(setup::peak_bytes()));
-    folder.write(FILES[0], &runs.rows, &provenance)?;
-    folder.write(FILES[1], &runs.timings, &provenance)?;
+    let layers = args.policies.layers_from.clone();
+    job.set_model(model)?;
+    job.set("run", settings.provenance(&runs.rows));
+    job.set_inputs([args.problems.clone()].into_iter().chain(labels).chain(layers))?;
+    job.note("threads", json!(settings.threads));
+    job.note("batch", json!(settings.batch));
+    job.note("tokens", json!({ "prefill": runs.ledger.prefill, "decode": runs.ledger.decode }));
+    job.note("bytes_to_host", json!(runs.ledger.bytes_to_host));
+    job.note("process_peak_bytes", json!(setup::peak_bytes()));
+    job.table(&runs.rows)?;
+    job.table(&runs.timings)?;
     let text = report::markdown(summary, "Eviction", &facts(summary, model, settings));
-    folder.write_bytes(FILES[2], text.as_bytes())?;
-    folder.write_bytes(FILES[3], report::csv(summary).as_bytes())?;
+    job.file("report.md", text)?;
+    job.file("report.csv", report::csv(summary))?;
     if let Some(plot) = report::accuracy_plot(summary, model.origin.id()) {
-        let svg = report::svg(&plot);
-        folder.write_bytes(FILES[4], svg.as_bytes())?;
-        folder.write_bytes(FILES[5], &png(&svg)?)?;
-        folder.write_bytes(FILES[6], plot.csv().as_bytes())?;
+        job.figure("figure_accuracy", &report::svg(&plot), &plot.csv())?;
     }
     for part in cells.recorded(&runs.rows)? {
-        folder.list(part);
+        job.list(part);
     }
-    folder.finish()?;
+    job.finish()?;
     Ok(cells.merged()?)
 }
 

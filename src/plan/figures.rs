@@ -1,39 +1,29 @@
 //! The figures of a plan: requests that fit, and memory of explicit attention.
 
 use anyhow::Result;
-use epikv_analyzer::figure::png;
 use epikv_eviction::report::{Line, LineKind, Panel, Plot, Point, svg};
-use serde_json::json;
 
 use super::Plan;
 use super::shape::{GIB, requests};
 use crate::cli::PlanArgs;
-use crate::output::RunFolder;
+use crate::job::Job;
 
-/// The files of a plan.
-const FILES: &[&str] = &[
-    "figure_concurrency.svg",
-    "figure_concurrency.png",
-    "figure_concurrency.csv",
-    "figure_prefill.svg",
-    "figure_prefill.png",
-    "figure_prefill.csv",
-];
+/// The figures of a plan.
+const FIGURES: [&str; 2] = ["figure_concurrency", "figure_prefill"];
 
 /// Points of a projected line.
 const POINTS: u64 = 64;
 
 /// Writes both figures and their numbers.
 pub(super) fn write(plan: &Plan, args: &PlanArgs, folder: &std::path::Path) -> Result<()> {
-    let mut folder = RunFolder::open(folder, FILES, args.fresh)?;
-    folder.note("command", json!("plan"));
-    for (at, plot) in [concurrency(plan), prefill(plan)].iter().enumerate() {
-        let drawn = svg(plot);
-        folder.write_bytes(FILES[3 * at], drawn.as_bytes())?;
-        folder.write_bytes(FILES[3 * at + 1], &png(&drawn)?)?;
-        folder.write_bytes(FILES[3 * at + 2], plot.csv().as_bytes())?;
+    let files: Vec<String> =
+        FIGURES.iter().flat_map(|name| ["svg", "png", "csv"].map(|ending| format!("{name}.{ending}"))).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let mut job = Job::open("plan", folder, &files, args.fresh)?;
+    for (name, plot) in FIGURES.into_iter().zip([concurrency(plan), prefill(plan)]) {
+        job.figure(name, &svg(&plot), &plot.csv())?;
     }
-    folder.finish()
+    job.finish()
 }
 
 fn point(x: u64, y: f64) -> Point {
