@@ -1,6 +1,11 @@
 //! Older spellings: flags that chose another mode of a command. Each mode is a command now, and the flag still works.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+
+use clap::{Args, CommandFactory};
+
+use crate::cli::{Cli, ModelArgs};
 
 /// A flag that is a command now.
 #[derive(Debug)]
@@ -32,15 +37,40 @@ impl Alias {
         if flag == self.flag { self.takes } else { flag }
     }
 
-    /// The arguments with the new command and its flag in place of the old; `at` is the place of the command.
+    /// The arguments with the new command and its flag in place of the old; `at` is the place of the command. Flags of the
+    /// model that the mode never used are left out where the new command has none.
     pub(crate) fn replace(&self, args: &[OsString], at: usize) -> Vec<OsString> {
         let (old, new) = (format!("--{}", self.flag), format!("--{}", self.takes));
-        let renamed = |arg: &OsString| match arg.to_str().and_then(|text| text.strip_prefix(&old)) {
-            Some(rest) if rest.is_empty() || rest.starts_with('=') => format!("{new}{rest}").into(),
-            _ => arg.clone(),
-        };
         let words = self.words.iter().map(OsString::from);
-        args[..at].iter().cloned().chain(words).chain(args[at + 1..].iter().map(renamed)).collect()
+        let mut replaced: Vec<OsString> = args[..at].iter().cloned().chain(words).collect();
+        let unused = self.unused();
+        let mut rest = args[at + 1..].iter();
+        while let Some(arg) = rest.next() {
+            let (flag, value) = arg.to_str().map_or(("", None), |text| match text.split_once('=') {
+                Some((flag, value)) => (flag, Some(value)),
+                None => (text, None),
+            });
+            let unused = unused.get(flag.trim_start_matches('-')).filter(|_| flag.starts_with("--"));
+            match (unused, value) {
+                (Some(takes_value), None) if *takes_value => drop(rest.next()),
+                (Some(_), _) => {}
+                (None, None) if flag == old => replaced.push(new.clone().into()),
+                (None, Some(value)) if flag == old => replaced.push(format!("{new}={value}").into()),
+                (None, _) => replaced.push(arg.clone()),
+            }
+        }
+        replaced
+    }
+
+    /// Flags of every model that the new command does not have, and whether they take a value.
+    fn unused(&self) -> BTreeMap<String, bool> {
+        let cli = Cli::command();
+        let command = self.words.iter().try_fold(&cli, |command, word| command.find_subcommand(word));
+        let known = |flag: &str| command.is_some_and(|own| own.get_arguments().any(|arg| arg.get_long() == Some(flag)));
+        let of_models = ModelArgs::augment_args(clap::Command::new("model"));
+        let flags =
+            of_models.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg.get_action().takes_values())));
+        flags.filter(|(flag, _)| !known(flag)).map(|(flag, takes)| (flag.to_owned(), takes)).collect()
     }
 }
 
@@ -62,7 +92,6 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::Cli;
 
     #[test]
     fn every_old_spelling_is_the_new_one() {
@@ -71,6 +100,7 @@ mod tests {
             ("-v evict --budgets 9 --out e --replay=t.parquet", "-v replay --budgets 9 --out e --traces=t.parquet"),
             ("label --summary a,b --traces t.parquet --json", "labels summary --labels a,b --traces t.parquet --json"),
             ("label --import f.jsonl --traces t --out l", "labels import --lines f.jsonl --traces t --out l"),
+            ("label --import f --traces t --model m --quiet --out l", "labels import --lines f --traces t --out l"),
             ("label --export f.jsonl --traces t --labels l", "labels export --out f.jsonl --traces t --labels l"),
             ("label --compare-sentences f --traces t --labels l", "labels compare --scores f --traces t --labels l"),
             ("label --traces t --out l", "label --traces t --out l"),

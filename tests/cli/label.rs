@@ -286,7 +286,7 @@ fn a_signal_ends_a_run_cleanly_and_it_goes_on() {
         let text = String::from_utf8_lossy(&ended.stderr).into_owned();
         if ended.status.code() == Some(1) {
             stopped += 1;
-            assert!(text.contains("stopped after") && text.contains("hint: the same command goes on"), "{text}");
+            assert!(text.contains("stopped after") && text.contains("hint: run the same command again"), "{text}");
             assert!(!place.path("cut").join(DATA[0]).exists());
         } else {
             assert!(ended.status.success(), "it had ended before the signal came: {text}");

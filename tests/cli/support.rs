@@ -30,7 +30,7 @@ impl Place {
 
     /// Runs the binary here; a command that runs a model and is given none gets a small random one.
     pub(crate) fn epikv(&self, args: &[&str]) -> Ran {
-        let runs_a_model = matches!(args[0], "trace" | "label" | "correlate" | "evict");
+        let runs_a_model = matches!(args[0], "trace" | "label" | "correlate" | "evict" | "replay");
         let is_given = args.contains(&"--model") || args.contains(&"--config");
         let model: &[&str] = if runs_a_model && !is_given { &["--model", "random:0"] } else { &[] };
         let mut command = Command::new(env!("CARGO_BIN_EXE_epikv"));
