@@ -98,6 +98,15 @@ pub enum Error {
         /// As typed.
         given: String,
     },
+    /// A folder without results of a run.
+    #[error(
+        "{}: expected correlations.parquet, label_traces.parquet or eviction_runs.parquet, got none of them",
+        folder.display()
+    )]
+    NoResults {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// A figure cannot be turned into pixels.
     #[error(transparent)]
     Drawing(#[from] epikv_figures::Error),

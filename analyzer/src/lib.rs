@@ -41,7 +41,7 @@ pub use beside::at_budget::{AtBudget, decide};
 pub use beside::reference::Reference;
 pub use beside::replay::{Decisions, Limits, MAX_MEASURED, replay, survivors};
 pub use beside::token_class::TokenClass;
-pub use beside::{between_groups, compare, difficulty, enrichment, groups, predictable, published, selection};
+pub use beside::{between_groups, claims, compare, difficulty, enrichment, groups, predictable, published, selection};
 pub use error::{Error, Result};
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
 pub use study::bands::{Band, BandMean};

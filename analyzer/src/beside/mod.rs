@@ -4,6 +4,7 @@
 pub(crate) mod agreement;
 pub(crate) mod at_budget;
 pub mod between_groups;
+pub mod claims;
 pub mod compare;
 pub mod difficulty;
 pub mod enrichment;

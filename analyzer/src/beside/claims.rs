@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::Result;
-use epikv_analyzer::Band;
 use epikv_schemas::{
     BandSurprisal, Correlations, CorrelationsByTrace, DifficultyRow, EvictionRun, EvictionTiming, GroupPair,
     LabelTrace, Provenance, Record, read_table,
@@ -13,18 +11,23 @@ use epikv_stats::mcnemar::mcnemar;
 use epikv_stats::moments::mean;
 use serde::Serialize;
 
+use crate::error::{Error, Result};
+use crate::study::bands::Band;
+
 /// A figure in words, and the model that it was measured on.
 #[derive(Debug, Serialize)]
-pub(super) struct Measured {
-    pub(super) model: String,
-    pub(super) lines: Vec<String>,
+pub struct Measured {
+    /// The model.
+    pub model: String,
+    /// The figure, a line each.
+    pub lines: Vec<String>,
 }
 
 /// From a run to the lines of a figure; none where the run has not what it takes.
-type Check = fn(&Run) -> Vec<String>;
+pub type Check = fn(&Run) -> Vec<String>;
 
 /// The figures by the names that claims use.
-pub(super) const CHECKS: &[(&str, Check)] = &[
+pub const CHECKS: &[(&str, Check)] = &[
     ("band_rho", band_rho),
     ("position_rho", position_rho),
     ("rotation_gap", rotation_gap),
@@ -47,27 +50,6 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
     ("time_epikv_h2o", time_epikv_h2o),
 ];
 
-/// What arithmetic alone says of a claim.
-#[derive(Debug)]
-pub(super) struct Computed {
-    pub(super) holds: bool,
-    pub(super) line: String,
-}
-
-/// The figure of a claim that takes no run; none where it takes one.
-pub(super) fn computed(check: &str) -> Option<Computed> {
-    (check == "concurrency").then(|| {
-        let [short, long] = [2048, 32_768].map(crate::plan::requests_of_the_paper);
-        let word = |n: Option<u64>| n.map_or("no".to_owned(), |n| n.to_string());
-        let line = format!(
-            "{} requests at 2,048 slots and {} at 32,768: floor((0.9 x 80 GiB - 16 GiB) / (slots x 128 KiB))",
-            word(short),
-            word(long)
-        );
-        Computed { holds: (short, long) == (Some(224), Some(14)), line }
-    })
-}
-
 /// A problem set, a policy and its budget.
 type Under<'r> = (&'r str, &'r str, Option<&'r str>);
 
@@ -76,7 +58,7 @@ type Verdicts<'r> = BTreeMap<(&'r str, i32), bool>;
 
 /// What lies in a folder of results. Tables that are not there are empty.
 #[derive(Debug)]
-pub(super) struct Run {
+pub struct Run {
     correlations: Vec<Correlations>,
     by_trace: Vec<CorrelationsByTrace>,
     surprisal: Vec<BandSurprisal>,
@@ -89,7 +71,11 @@ pub(super) struct Run {
 }
 
 impl Run {
-    pub(super) fn open(folder: &Path) -> Result<Self> {
+    /// Reads the tables of a folder.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or there is none.
+    pub fn open(folder: &Path) -> Result<Self> {
         let mut model = None;
         let run = Self {
             correlations: table(folder, &mut model)?,
@@ -104,19 +90,15 @@ impl Run {
         };
         match model {
             Some(model) => Ok(Self { model, ..run }),
-            None => anyhow::bail!(
-                "{}: expected correlations.parquet, label_traces.parquet or eviction_runs.parquet, got none of them",
-                folder.display()
-            ),
+            None => Err(Error::NoResults { folder: folder.to_owned() }),
         }
     }
 
-    pub(super) fn measure(&self, check: &str) -> Result<Option<Measured>> {
-        let Some((_, check)) = CHECKS.iter().find(|(name, _)| *name == check) else {
-            anyhow::bail!("claims.toml: unknown check {check:?}")
-        };
+    /// The figure of a check by its name in [`CHECKS`]; `None` where the run has not what it takes, or there is no such check.
+    pub fn measure(&self, check: &str) -> Option<Measured> {
+        let (_, check) = CHECKS.iter().find(|(name, _)| *name == check)?;
         let lines = check(self);
-        Ok((!lines.is_empty()).then(|| Measured { model: self.model.clone(), lines }))
+        (!lines.is_empty()).then(|| Measured { model: self.model.clone(), lines })
     }
 
     /// Two policies on the same problems of each set, at each budget; `full` has none and meets every budget.
