@@ -1,4 +1,4 @@
-//! `epikv correlate`: traces and their labels into coefficients, a figure and a table.
+//! `epikv correlate`: correlates signals with labels, and writes coefficients, a figure and a table.
 
 mod between;
 mod decisions;

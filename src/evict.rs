@@ -1,4 +1,4 @@
-//! `epikv evict`: problems under policies and budgets, into run files and a report.
+//! `epikv evict`: decodes problems under policies and budgets, and writes run files and a report.
 
 mod files;
 mod policies;

@@ -1,4 +1,4 @@
-//! `epikv label`: a traces file into label files.
+//! `epikv label`: labels the tokens of a traces file.
 
 mod report;
 

@@ -1,4 +1,4 @@
-//! `epikv labels`: summaries of label folders, labels of others, labels for others.
+//! `epikv labels`: summaries of label folders, and labels from and for other programs.
 
 use std::io::Write;
 

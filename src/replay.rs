@@ -1,4 +1,4 @@
-//! `epikv replay`: recorded traces under policies.
+//! `epikv replay`: replays recorded traces under policies.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `epikv trace`: problems through a model, or traces made elsewhere, into a traces file.
+//! `epikv trace`: generates traces of problems, or imports traces made elsewhere.
 
 use std::io::Write;
 use std::rc::Rc;

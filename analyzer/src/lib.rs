@@ -1,11 +1,11 @@
 //! Which cheap signals predict the labels?
 //!
-//! The way through the crate: [`record()`] makes one teacher-forced pass over a trace and records signals at all layers,
-//! [`Sample`] joins them with the labels of the same tokens, [`study()`] ranks every signal, layer and smoothing against the
-//! labels, pooled over all tokens and within each trace, with baselines beside, and [`rows`], [`Summary`] and [`figure`] say
-//! what came out.
+//! The path through the crate: [`record()`] makes one teacher-forced pass over a trace and records signals at all
+//! layers. [`Sample`] joins them with the labels of the same tokens. [`study()`] ranks every signal, layer and smoother
+//! against the labels, pooled over all tokens and within each trace, with baselines. [`rows`], [`Summary`] and
+//! [`figure`] present the results.
 //!
-//! [`Stored`] does the same to signals that were recorded before, a column at a time, where all of them would not fit into memory.
+//! [`Stored`] does the same for recorded signals, a column at a time, so that they need not fit into memory.
 //!
 //! Not here: how a signal is computed or smoothed (`epikv-signals`), how a coefficient is computed (`epikv-stats`), how
 //! labels come about, and writing files: rows, text and pixels go out.

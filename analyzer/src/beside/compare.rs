@@ -1,10 +1,10 @@
 //! Does one signal rank the same labels better than another?
 //!
-//! Paired on traces first, which needs no model of how the two depend on each other: both are ranked against the labels of
-//! the same tokens of a trace, `d_i = atanh(rho_a,i) - atanh(rho_b,i)`, with the trace bootstrap of the mean, Wilcoxon's
-//! signed-rank test and the exact sign-flip test. Beside it stand the three tests for two dependent correlations
-//! ([`epikv_stats::dependent`]) on the coefficients within traces and `n` = traces, for comparison with published tables:
-//! they were derived for Pearson's r of independent units.
+//! Paired on traces first, which needs no model of the dependence between the two: both are ranked against the labels
+//! of the same tokens of a trace, `d_i = atanh(rho_a,i) - atanh(rho_b,i)`, with the trace bootstrap of the mean,
+//! Wilcoxon's signed-rank test and the exact sign-flip test. Beside it stand the three tests for two dependent
+//! correlations ([`epikv_stats::dependent`]) on the coefficients within traces and `n` = traces, for comparison with
+//! published tables: they were derived for Pearson's r of independent units.
 //!
 //! Signs count: a signal that ranks important tokens lowest is worse than one that does not rank them at all. A `-` before
 //! a name turns its signal around.

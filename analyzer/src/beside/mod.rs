@@ -1,5 +1,5 @@
-//! What is asked beside the study: whether two signals differ, which tokens matter, how problem sets differ, and what a
-//! signal is worth at the moments of eviction.
+//! Side studies: comparisons of two signals, kinds of tokens, comparisons of problem sets, and the value of a signal at
+//! decision time.
 
 pub(crate) mod agreement;
 pub(crate) mod at_budget;

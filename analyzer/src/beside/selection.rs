@@ -5,9 +5,9 @@
 //! of layers are made of `z_l`, the rolling z-score of `hs_l2` at layer `l`: `z_a`, `-z_b` and `z_a - z_b` for all pairs.
 //! They are compared as **combined** scores: the layer with the largest |rho| of its own need not be part of the best pair.
 //!
-//! The best of a thousand candidates looks good on the traces that it was chosen on. So problems are split into [`FOLDS`]
-//! parts by their order, all traces of a problem in one part; for each part the best on the others is measured on it, and the mean of these is the honest figure
-//! of choosing.
+//! The best of a thousand candidates has a large AUC on the traces that it was chosen on. So problems are split into
+//! [`FOLDS`] parts by their order, all traces of a problem in one part; for each part the best on the others is
+//! measured on it, and the mean of these is the honest figure of choosing.
 
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@
 //! | `position` | `t`, the token index, prompt included |
 //! | `token_identity` | mean label of the same token id in the *other* traces of the problem set; where the id is not among their labelled tokens, the mean label of all of those |
 //!
-//! A signal that does no better than these has found where important tokens tend to stand, or which words they tend to be.
-//! A third baseline is a signal, [`EMBEDDING`], since it is smoothed and tested like the others.
+//! A signal that is no better than these shows only the positions or the words of important tokens. A third baseline is
+//! a signal, [`EMBEDDING`], since it is smoothed and tested like the others.
 //!
 //! `token_identity` leaves the own trace out, so that it cannot know its labels; it is undefined for a single trace.
 

@@ -290,7 +290,7 @@ impl Decoder {
         Ok(StepOutput { logits: Some(logits), taps, n_read })
     }
 
-    /// Rotates the keys of a cache anew by their places among the tokens held, where its rotation asks for that and
+    /// Rotates the keys of a cache again by their places among the tokens held, where its rotation asks for that and
     /// evictions have changed the places. [`Decoder::forward`] does it too; a second call does nothing.
     ///
     /// # Errors

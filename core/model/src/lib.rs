@@ -4,8 +4,8 @@
 //! [`Decoder::forward`](decoder::Decoder::forward), which runs each block's linear layers packed
 //! ([`linear::Linear`]) and attention row by row over each row's [`cache::RowCache`].
 //!
-//! Not here: policies, labels, statistics. Nobody changes a cache from inside a forward pass; what to record is data
-//! ([`taps::ProbePlan`]), and so is what was recorded ([`taps::Taps`]).
+//! Not here: policies, labels, statistics. No code changes a cache from inside a forward pass. The request to record is
+//! data ([`taps::ProbePlan`]), and so are the recorded tensors ([`taps::Taps`]).
 
 mod angles;
 pub mod autograd;

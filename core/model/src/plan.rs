@@ -1,7 +1,7 @@
-//! What a forward pass records, and what it reads of what its caches hold. Data in, data out: no callbacks.
+//! Plans of a forward pass: what it records, and which held tokens it reads. There are no callbacks.
 //!
-//! A read plan is what retrieval policies need: nothing is freed, and each step reads a part of it. Scores of attention are
-//! defined over everything held, so a pass with a read plan records no attention.
+//! Retrieval policies need a read plan: nothing is freed, and each step reads a part of the tokens held. Attention
+//! scores are defined over all tokens held, so a pass with a read plan records no attention.
 
 use crate::cache::{Pos, RowCache, Scope, Slot};
 use crate::error::{Error, Result};

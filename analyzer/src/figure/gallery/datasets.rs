@@ -1,4 +1,4 @@
-//! Signals against problem sets: rho within traces of every signal of the whole model, of both bands, and of the baselines.
+//! Signals and problem sets: rho within traces of every signal of the whole model, of both bands, and of the baselines.
 
 use epikv_signals::Smoother;
 

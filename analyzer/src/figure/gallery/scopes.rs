@@ -1,4 +1,4 @@
-//! Within against pooled: the same signal asked in four ways.
+//! Within against pooled: the same signal under all four scopes.
 
 use epikv_stats::moments::mean;
 use epikv_stats::pool::clipped_z;

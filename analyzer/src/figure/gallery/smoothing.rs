@@ -1,4 +1,4 @@
-//! What smoothing does to rho over layers: one line a smoother, one panel a problem set.
+//! Effect of smoothing on rho over layers: one line a smoother, one panel a problem set.
 
 use super::super::shades;
 use super::{Chart, Found, counts};

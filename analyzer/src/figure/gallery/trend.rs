@@ -1,4 +1,4 @@
-//! How signals run with the position: rho with the token index within traces, over layers, one line a signal.
+//! Signals against the position: rho with the token index within traces, over layers, one line a signal.
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;

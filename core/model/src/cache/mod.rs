@@ -45,7 +45,7 @@ pub enum Rotation {
     /// By the number of tokens held when it comes, so that evictions turn it back; stored keys are never touched. For
     /// reproducing published runs only.
     Retained,
-    /// By its place among the tokens held: after an eviction the later keys are rotated anew, each time from the one
+    /// By its place among the tokens held: after an eviction the later keys are rotated again, each time from the one
     /// original that is stored beside them in f32.
     Compacted,
 }

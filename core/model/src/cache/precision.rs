@@ -1,9 +1,9 @@
-//! In which numbers keys and values are kept.
+//! Precision of stored keys and values.
 //!
-//! Storage is that of the back-end whatever is chosen here, and is counted as such: a precision says what a number is
-//! rounded to when it is stored, so that the effect of a cache of fewer bits can be told from that of eviction. No memory is saved by it.
+//! A precision says how a number is rounded when it is stored. Storage keeps the number format of the back-end and is
+//! counted so: no memory is saved. This separates the effect of a cache of fewer bits from the effect of eviction.
 //!
-//! A precision belongs to a group of slots: to those of all new tokens, or to those of some tokens held.
+//! A precision belongs to a group of slots: those of all new tokens, or those of some tokens held.
 
 use std::fmt;
 use std::str::FromStr;
@@ -106,7 +106,7 @@ impl RowCache {
     /// stays as it is.
     ///
     /// # Errors
-    /// If keys are to be rotated anew: they are made from originals in f32.
+    /// If keys are to be rotated again: they are made from originals in f32.
     pub fn with_precision(mut self, precision: Precision, seed: u64) -> Result<Self> {
         self.check_precision(precision)?;
         self.store.seed = seed;

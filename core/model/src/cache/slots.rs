@@ -1,4 +1,4 @@
-//! Which token lies in which slot.
+//! The slot map: the token in each slot.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

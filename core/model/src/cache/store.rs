@@ -1,7 +1,7 @@
-//! Where the vectors of a cache lie: one block for each layer and KV head, each with as many slots as its kept set has.
+//! Storage of a cache: one block for each layer and KV head, with as many slots as its kept set has.
 //!
-//! The store knows the layout, the type of the numbers and their bytes. Which slots are taken is known to
-//! [`SlotMap`](super::SlotMap), which token lies where to the cache.
+//! The store defines the layout, the number format and the bytes. [`SlotMap`](super::SlotMap) records which slots are
+//! in use, and the cache which token lies in which slot.
 
 use std::sync::Arc;
 
@@ -258,7 +258,7 @@ impl KvStore {
         Ok(())
     }
 
-    /// Rotates the original keys of some slots of a head anew, by the angles `[slots, D/2]`.
+    /// Rotates the original keys of some slots of a head again, by the angles `[slots, D/2]`.
     pub(super) fn rotate(&mut self, layer: usize, head: usize, slots: &[Slot], cos: &[f32], sin: &[f32]) -> Result<()> {
         let (d, at) = (self.head_dim, layer * self.n_kv_heads + head);
         let Some(originals) = &self.originals else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What a cache holds, head by head, on the host: what scores of the live cache are made of.
+//! The content of a cache, head by head, on the host. Scores of held tokens are computed from it.
 
 use super::{RowCache, SlotMap};
 use crate::error::Result;
@@ -41,7 +41,7 @@ impl RowCache {
 }
 
 impl<'a> CacheView<'a> {
-    /// The cache that is looked at: its kept sets, scope and sizes.
+    /// The cache: its kept sets, scope and sizes.
     pub fn cache(&self) -> &'a RowCache {
         self.cache
     }

@@ -1,4 +1,4 @@
-//! The decoder against Transformers' numbers, and proof that those numbers can fail.
+//! The decoder compared with Transformers' numbers, and mutants that these comparisons must reject.
 //!
 //! The files, the scripts that made them and the versions are described in `tests/golden/model/README.md`.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
