@@ -1,9 +1,7 @@
 //! `epikv correlate`: correlates signals with labels, and writes coefficients, a figure and a table.
 
-mod between;
 mod decisions;
 mod files;
-mod labels;
 mod plan;
 mod recorded;
 mod stored;
@@ -12,18 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::Result;
+use epikv_analyzer::between::{self, Between};
 use epikv_analyzer::compare::{self, Comparison};
 use epikv_analyzer::enrichment::{self, Enrichment};
 use epikv_analyzer::figure::{About, Chart, gallery};
 use epikv_analyzer::groups::Group;
 use epikv_analyzer::predictable::{self, GivenSurprisal};
-use epikv_analyzer::{AtBudget, DatasetFindings, Reference, Sample, Summary, TokenClass, decide, n_columns, study};
+use epikv_analyzer::{
+    AtBudget, DatasetFindings, LabelSet, Page, Pool, Reference, Sample, Summary, TokenClass, decide, n_columns, study,
+};
 use epikv_model::Model;
 use serde_json::json;
 
-use self::between::Between;
-use self::labels::LabelSet;
-pub(crate) use self::plan::HiddenByKernel;
 use self::plan::Plan;
 use self::recorded::{Recorded, record_all};
 use crate::cli::CorrelateArgs;
@@ -66,10 +64,14 @@ impl Prepared {
     /// Reads and checks the inputs, and records the traces.
     fn new(args: &CorrelateArgs, plan: &Plan) -> Result<Self> {
         let (traces, made_by) = inputs::traces(&args.traces, args.model.limit)?;
-        between::check_pools(&plan.settings.pools, &traces)?;
-        let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
+        Pool::check(&plan.settings.pools, &traces)?;
+        let others = between::other_groups(&args.against)?;
+        let levels = args.difficulty.as_deref().map(between::levels).transpose()?;
         let labels = LabelSet::read(&args.labels)?;
-        labels.check_traces(&args.traces)?;
+        if !labels.are_of(&args.traces)? {
+            let (labels, traces) = (labels.path.display(), args.traces.display());
+            tracing::warn!(%labels, %traces, "made from another traces file");
+        }
         labels.check_any(&traces)?;
         setup::threads(args.model.threads)?;
         let model = setup::model(&args.model)?;
@@ -143,9 +145,11 @@ impl Analysis {
             self.decided.markdown(),
             reference.map(epikv_analyzer::published::markdown).unwrap_or_default(),
         ];
-        let page = files::Page {
+        let page = Page {
             model: ready.model.origin.id(),
-            recorded: &ready.recorded,
+            n_samples: ready.recorded.samples.len(),
+            n_unusable: ready.recorded.n_unusable,
+            failures: &ready.recorded.failures,
             summary: &self.summary,
             settings,
             charts: &self.charts,

@@ -72,7 +72,6 @@ const ADVISERS: &[fn(&(dyn Error + 'static)) -> Option<String>] = &[
     hint_of::<epikv_eviction::Error>,
     hint_of::<crate::config_file::UnknownKey>,
     hint_of::<crate::config_file::BadValue>,
-    hint_of::<crate::correlate::HiddenByKernel>,
     hint_of::<crate::output::Exists>,
     hint_of::<Refused>,
 ];

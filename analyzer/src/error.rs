@@ -1,8 +1,12 @@
 //! Errors of studies.
 
+mod input;
+
 use std::path::PathBuf;
 
 use epikv_words::Hint;
+
+pub use self::input::InputError;
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -110,6 +114,9 @@ pub enum Error {
     /// A figure cannot be turned into pixels.
     #[error(transparent)]
     Drawing(#[from] epikv_figures::Error),
+    /// Inputs that do not fit each other.
+    #[error(transparent)]
+    Input(Box<InputError>),
     /// A file cannot be read.
     #[error(transparent)]
     Schemas(Box<epikv_schemas::Error>),
@@ -119,6 +126,12 @@ pub enum Error {
     /// The model failed.
     #[error("the model failed")]
     Model(#[from] epikv_model::Error),
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
+        Self::Input(Box::new(error))
+    }
 }
 
 impl From<epikv_schemas::Error> for Error {
@@ -148,6 +161,7 @@ impl Hint for Error {
                 let names = "the figure uses rows named hs_l2_diff_lN or hs_l2_lN (or hs_l2 with a column layer)";
                 Some(format!("{columns}; {names}, with _rolling64 or _ema09 at the end if they are smoothed"))
             }
+            Self::Input(error) => error.hint(),
             Self::Schemas(error) => error.hint(),
             Self::Signals(error) => error.hint(),
             Self::Model(error) => error.hint(),

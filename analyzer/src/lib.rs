@@ -41,8 +41,10 @@ pub use beside::at_budget::{AtBudget, decide};
 pub use beside::reference::Reference;
 pub use beside::replay::{Decisions, Limits, MAX_MEASURED, replay, survivors};
 pub use beside::token_class::TokenClass;
-pub use beside::{between_groups, claims, compare, difficulty, enrichment, groups, predictable, published, selection};
-pub use error::{Error, Result};
+pub use beside::{
+    between, between_groups, claims, compare, difficulty, enrichment, groups, predictable, published, selection,
+};
+pub use error::{Error, InputError, Result};
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
 pub use study::bands::{Band, BandMean};
 pub use study::baseline::{Baseline, EMBEDDING};
@@ -58,8 +60,10 @@ pub use study::settings::Settings;
 pub use study::tested::Tested;
 pub use study::trace_rho::{MIN_TOKENS, TraceRho, Undefined};
 pub use study::windows::Windows;
+pub use tables::label_set::LabelSet;
 pub use tables::notes::notes;
+pub use tables::page::Page;
 pub use tables::report::markdown;
 pub use tables::rows;
-pub use tables::stored::{Asked, Stored, join_labels};
+pub use tables::stored::{Asked, LabelledSamples, Stored, join_labels};
 pub use tables::summary::{DatasetSummary, Summary, SummaryRow};

@@ -1,23 +1,22 @@
 //! The files of a run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use epikv_analyzer::compare::Comparison;
 use epikv_analyzer::enrichment::Enrichment;
-use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY, LAYERS};
+use epikv_analyzer::figure::{Chart, ENDINGS, GALLERY};
 use epikv_analyzer::predictable::GivenSurprisal;
-use epikv_analyzer::{AtBudget, DatasetFindings, Settings, Summary, WindowFrom, markdown, rows};
+use epikv_analyzer::{AtBudget, DatasetFindings, Settings, rows};
 use epikv_model::Model;
-use epikv_signals::Smoother;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::between::Between;
 use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
 use crate::job::Job;
+use epikv_analyzer::between::Between;
 
 /// Every file that a run may write.
 pub(super) fn files() -> Vec<String> {
@@ -98,7 +97,7 @@ pub(super) fn write(
     job.table_if(rows::signals_age(&recordings))?;
     job.table_if(rows::signals_score(&recordings))?;
     job.set("run", run(args, recorded, settings));
-    job.set("smoothing", smoothing(settings));
+    job.set("smoothing", settings.smoothing());
     job.set_inputs(input_files(args))?;
     write_results(job, settings, results)
 }
@@ -159,68 +158,4 @@ pub(super) fn run(args: &CorrelateArgs, recorded: &Recorded, settings: &Settings
         "random_weights": recorded.random,
         "limit": args.model.limit,
     })
-}
-
-pub(super) fn smoothing(settings: &Settings) -> Value {
-    let names: Vec<String> = settings.smoothers.iter().map(|s| s.name(settings.window)).collect();
-    json!({
-        "smoothers": names,
-        "window": settings.window,
-        "ddof": 0,
-        "eps": 1e-6,
-        "decay": Smoother::decay(settings.window),
-        "init": "first",
-        "from": settings.window_from.name(),
-    })
-}
-
-/// The page of a run.
-pub(super) struct Page<'r> {
-    pub(super) model: &'r str,
-    pub(super) recorded: &'r Recorded,
-    pub(super) summary: &'r Summary,
-    pub(super) settings: &'r Settings,
-    pub(super) charts: &'r [Chart],
-    /// What stands beside the table; an empty one says nothing.
-    pub(super) sections: &'r [String],
-    pub(super) notes: &'r [String],
-}
-
-impl Page<'_> {
-    /// The page of a run over the traces of a file.
-    pub(super) fn markdown(&self, traces: &Path) -> String {
-        let Self { recorded, settings, .. } = self;
-        let name = traces.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let list = |lines: &[String]| lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n");
-        let mut page = vec![
-            "# Signals against labels".to_owned(),
-            format!(
-                "Model {}, {} layers. {} traces of {name} with usable labels, {} without, {} failed. Smoothers over {} \
-                 tokens, started at {}.",
-                self.model,
-                self.summary.n_layers,
-                recorded.samples.len(),
-                recorded.n_unusable,
-                recorded.failures.len(),
-                settings.window,
-                match settings.window_from {
-                    WindowFrom::Decode => "the first decoded token",
-                    WindowFrom::Prompt => "the prompt's first token",
-                }
-            ),
-        ];
-        let (first, more): (Vec<_>, Vec<_>) = self.charts.iter().partition(|chart| chart.name() == LAYERS);
-        let shown = |chart: &Chart| format!("![{}]({}.svg)", chart.title(), chart.name());
-        page.extend(first.into_iter().map(shown));
-        page.push(markdown(self.summary, settings).trim_end().to_owned());
-        page.extend_from_slice(self.sections);
-        page.extend(more.into_iter().map(shown));
-        page.push(list(self.notes));
-        if !recorded.failures.is_empty() {
-            page.push(format!("Failed:\n\n{}", list(&recorded.failures)));
-        }
-        page.retain(|part| !part.is_empty());
-        page.push("All columns: `correlations.parquet`; each trace: `correlations_by_trace.parquet`.".to_owned());
-        page.join("\n\n") + "\n"
-    }
 }

@@ -2,16 +2,14 @@
 
 use anyhow::{Result, bail};
 use epikv_analyzer::compare::Side;
-use epikv_analyzer::{EMBEDDING, Settings};
+use epikv_analyzer::{EMBEDDING, InputError, Pool, Settings};
 use epikv_eviction::Budget;
 use epikv_model::Model;
 use epikv_model::decoder::AttentionKernel;
 use epikv_signals::{SIGNALS, SignalRow, Smoother, find};
 use epikv_stats::Confidence;
 
-use super::between;
 use crate::cli::CorrelateArgs;
-use epikv_words::Hint;
 
 /// What is asked of a run.
 pub(super) struct Plan {
@@ -50,7 +48,7 @@ impl Plan {
             surrogates: args.surrogates as usize,
             seed: args.model.seed,
             max_lag: args.max_lag as usize,
-            pools: between::pools(args)?,
+            pools: unique(args.pool.iter().map(|typed| Ok(Pool::parse(typed)?)), Pool::name)?,
         };
         let pairs = unique(args.compare.iter().map(|typed| pair(typed, window)), |pair| *pair)?;
         Ok(Self { signals, kernel: args.kernel, settings, pairs, budget: args.budget.trim().parse()? })
@@ -74,7 +72,7 @@ impl Plan {
     pub(super) fn check_kernel(&self, n_layers: usize) -> Result<()> {
         for row in self.signals.iter().flatten() {
             if self.kernel == AttentionKernel::Fused && row.needs_attention(n_layers)? {
-                return Err(HiddenByKernel { signal: row.spec.name }.into());
+                return Err(epikv_analyzer::Error::from(InputError::HiddenByKernel { signal: row.spec.name }).into());
             }
         }
         Ok(())
@@ -121,22 +119,6 @@ fn pair(typed: &str, window: usize) -> Result<[Side; 2]> {
     match sides[..] {
         [a, b] if a != b => Ok([a, b]),
         _ => bail!("--compare {typed}: expected two different signals, separated by a comma"),
-    }
-}
-
-/// A signal that the chosen kernel never shows.
-#[derive(Debug, thiserror::Error)]
-#[error("signal {signal}: expected --kernel explicit, got fused")]
-pub(crate) struct HiddenByKernel {
-    signal: &'static str,
-}
-
-impl Hint for HiddenByKernel {
-    fn hint(&self) -> Option<String> {
-        Some(
-            "a fused kernel never writes attention weights down; --kernel explicit reduces them while they exist"
-                .to_owned(),
-        )
     }
 }
 

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
-use epikv_analyzer::{RecordOptions, Recording, Sample, record};
+use epikv_analyzer::{LabelSet, RecordOptions, Recording, Sample, record};
 use epikv_model::Model;
 use epikv_model::decoder::Decoder;
 use epikv_model::load::{ModelRef, OriginKind, RandomSpec, open};
 use epikv_schemas::Trace;
 
-use super::labels::LabelSet;
 use super::plan::Plan;
 use crate::cli::CorrelateArgs;
 use crate::{progress, setup};

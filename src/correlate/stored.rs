@@ -1,17 +1,12 @@
 //! `epikv correlate --recorded`: signals from the files of earlier runs, a column at a time, without a model.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
 use anyhow::{Result, bail};
+use epikv_analyzer::between::{self, Between};
 use epikv_analyzer::figure::{About, gallery};
-use epikv_analyzer::{Asked, AtBudget, Reference, Stored, Summary, join_labels};
-use epikv_schemas::{LabelTrace, Trace, read_table};
+use epikv_analyzer::{Asked, AtBudget, LabelledSamples, Page, Pool, Reference, Stored, Summary};
 use serde_json::Value;
 
-use super::between::{self, Between};
 use super::files;
-use super::labels::NoLabel;
 use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
@@ -30,14 +25,25 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, mut job: Job, reference: Op
     }
     setup::threads(args.model.threads)?;
     let (traces, _) = inputs::traces(&args.traces, args.model.limit)?;
-    between::check_pools(&plan.settings.pools, &traces)?;
-    let (others, levels) = (between::other_groups(args)?, between::levels(args)?);
+    Pool::check(&plan.settings.pools, &traces)?;
+    let others = between::other_groups(&args.against)?;
+    let levels = args.difficulty.as_deref().map(between::levels).transpose()?;
     let stored = Stored::open(&args.recorded, &traces)?;
     let names: Option<Vec<&str>> = plan.signals.as_ref().map(|rows| rows.iter().map(|row| row.spec.name).collect());
     let asked = Asked { signals: names.as_deref(), shapes: !args.rho_only };
     stored.check(asked)?;
-    let model = model(&stored)?;
-    let recorded = labelled(args, &stored, &traces)?;
+    let model = stored.model()?;
+    let LabelledSamples { samples, n_usable, n_missing } = stored.labelled(&args.labels, &traces)?;
+    let recorded = Recorded {
+        problem_ids: samples.iter().map(|sample| sample.problem_id.clone()).collect(),
+        n_unusable: traces.len() - n_usable,
+        failures: (n_missing > 0)
+            .then(|| format!("{n_missing} traces have no signals in the files"))
+            .into_iter()
+            .collect(),
+        samples,
+        random: None,
+    };
     drop(traces);
 
     let (samples, settings) = (&recorded.samples, &plan.settings);
@@ -60,9 +66,11 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, mut job: Job, reference: Op
     let notes: Vec<String> = [NOTE.to_owned()].into_iter().chain(silent).collect();
     let between = Between::new(name, &found, samples, others, levels.as_ref(), settings);
     let [of_difficulty, of_groups] = between.markdown(settings);
-    let page = files::Page {
+    let page = Page {
         model: name,
-        recorded: &recorded,
+        n_samples: recorded.samples.len(),
+        n_unusable: recorded.n_unusable,
+        failures: &recorded.failures,
         summary: &summary,
         settings,
         charts: &charts,
@@ -73,7 +81,7 @@ pub(super) fn run(args: &CorrelateArgs, plan: &Plan, mut job: Job, reference: Op
 
     job.set("model", model.clone());
     job.set("run", files::run(args, &recorded, settings));
-    job.set("smoothing", files::smoothing(settings));
+    job.set("smoothing", settings.smoothing());
     job.set("inputs", inputs);
     let results = files::Results { found: &found, between: &between, replayed: None, charts: &charts, report: &report };
     files::write_results(job, settings, &results)?;
@@ -89,44 +97,4 @@ const NOTE: &str = "signals come from files: no rows of random weights, no repla
 fn inputs(args: &CorrelateArgs, stored: &Stored) -> Result<Value> {
     let all = files::input_files(args).chain(stored.files().map(|file| file.path().to_owned()));
     Ok(Value::Array(all.map(|path| fingerprint(&path)).collect::<Result<_>>()?))
-}
-
-/// The model that all files were recorded with.
-fn model(stored: &Stored) -> Result<Value> {
-    let mut models = stored.files().map(|file| (file.path(), file.provenance().get("model").cloned()));
-    let Some((first, model)) = models.next() else { return Ok(Value::Null) };
-    if let Some((other, _)) = models.find(|(_, other)| *other != model) {
-        bail!("{}: expected signals of the model of {}, got another", other.display(), first.display());
-    }
-    Ok(model.unwrap_or(Value::Null))
-}
-
-/// The traces that were recorded and have usable labels, with these.
-fn labelled(args: &CorrelateArgs, stored: &Stored, traces: &[Trace]) -> Result<Recorded> {
-    let (label_traces, _) = read_table::<LabelTrace>(&args.labels.join("label_traces.parquet"))?;
-    let usable: BTreeSet<&str> = label_traces.iter().filter(|t| t.usable).map(|t| t.trace_id.as_str()).collect();
-    let own: Vec<&Trace> = traces.iter().filter(|trace| usable.contains(trace.trace_id.as_str())).collect();
-    let mut samples = stored.samples(&own)?;
-    if samples.is_empty() {
-        bail!(
-            "{}: expected usable labels and signals of at least one of the {} traces, got none",
-            args.labels.display(),
-            traces.len()
-        );
-    }
-    let windows = args.labels.join("label_windows.parquet");
-    let windows: Option<&Path> = windows.exists().then_some(&windows);
-    let path = args.labels.join("label_tokens.parquet");
-    join_labels(&mut samples, &path, windows)?;
-    if samples.iter().all(|sample| sample.mask.tokens().is_empty()) {
-        return Err(NoLabel { path }.into());
-    }
-    let missing = own.len() - samples.len();
-    Ok(Recorded {
-        problem_ids: samples.iter().map(|sample| sample.problem_id.clone()).collect(),
-        n_unusable: traces.len() - own.len(),
-        failures: if missing > 0 { vec![format!("{missing} traces have no signals in the files")] } else { Vec::new() },
-        samples,
-        random: None,
-    })
 }

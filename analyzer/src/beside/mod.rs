@@ -3,6 +3,7 @@
 
 pub(crate) mod agreement;
 pub(crate) mod at_budget;
+pub mod between;
 pub mod between_groups;
 pub mod claims;
 pub mod compare;

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use epikv_schemas::Trace;
+
+use crate::error::{InputError, Result};
 use crate::study::sample::Sample;
 
 /// Problem sets that are also analysed together, such as years of one competition.
@@ -15,6 +18,35 @@ impl Pool {
     /// `aime24+aime25`.
     pub fn name(&self) -> String {
         self.members.join("+")
+    }
+
+    /// Reads `aime24+aime25`.
+    ///
+    /// # Errors
+    /// If it names less than two problem sets, or one twice.
+    pub fn parse(typed: &str) -> Result<Self> {
+        let members: Vec<String> = typed.split('+').map(|name| name.trim().to_owned()).collect();
+        if members.len() < 2 || members.iter().enumerate().any(|(at, name)| members[..at].contains(name)) {
+            return Err(InputError::Pool { typed: typed.to_owned() }.into());
+        }
+        Ok(Self { members })
+    }
+
+    /// Refuses pools with a problem set that no trace belongs to.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub fn check(pools: &[Self], traces: &[Trace]) -> Result<()> {
+        let mut known: Vec<&str> = traces.iter().map(|trace| trace.dataset.as_str()).collect();
+        known.sort_unstable();
+        known.dedup();
+        for pool in pools {
+            if let Some(name) = pool.members.iter().find(|name| !known.contains(&name.as_str())) {
+                let (pool, known, name) = (pool.name(), known.join(", "), name.clone());
+                return Err(InputError::OtherSet { pool, known, name }.into());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use epikv_signals::Smoother;
 use epikv_stats::{Confidence, FisherMethod};
+use serde_json::{Value, json};
 
 use crate::record::WindowFrom;
 use crate::study::pools::Pool;
@@ -32,6 +33,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The smoothers, for provenance.
+    pub fn smoothing(&self) -> Value {
+        let names: Vec<String> = self.smoothers.iter().map(|s| s.name(self.window)).collect();
+        json!({
+            "smoothers": names,
+            "window": self.window,
+            "ddof": 0,
+            "eps": 1e-6,
+            "decay": Smoother::decay(self.window),
+            "init": "first",
+            "from": self.window_from.name(),
+        })
+    }
+
     /// The smoother that pages show where there is room for one: `mean64` where it was asked for, else the first.
     pub(crate) fn shown_smoothing(&self) -> String {
         let first = self.smoothers.first().copied().unwrap_or(Smoother::Raw);

@@ -29,7 +29,7 @@ use crate::study::sample::Sample;
 use crate::study::settings::Settings;
 use crate::tables::rows::signal_of_column;
 
-pub use self::labels::join_labels;
+pub use self::labels::{LabelledSamples, join_labels};
 use self::runs::{Run, runs};
 
 /// What is asked of stored signals.

@@ -1,50 +1,30 @@
 //! Comparisons of problem sets and models, and of layers with difficulty.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
-use epikv_analyzer::between_groups::{BetweenGroups, between_groups};
-use epikv_analyzer::difficulty::{self, WithDifficulty, with_difficulty};
-use epikv_analyzer::groups::Group;
-use epikv_analyzer::{DatasetFindings, Pool, Sample, Settings};
-use epikv_schemas::{CorrelationsByTrace, Trace, read_table};
+use epikv_schemas::{CorrelationsByTrace, read_table};
 use epikv_tasks::problem::read_problems;
 
-use crate::cli::CorrelateArgs;
-
-/// Problem sets that were asked for together, `aime24+aime25`.
-pub(super) fn pools(args: &CorrelateArgs) -> Result<Vec<Pool>> {
-    let pool = |typed: &String| {
-        let members: Vec<String> = typed.split('+').map(|name| name.trim().to_owned()).collect();
-        if members.len() < 2 || members.iter().enumerate().any(|(at, name)| members[..at].contains(name)) {
-            bail!("--pool {typed}: expected two or more different problem sets, joined by +");
-        }
-        Ok(Pool { members })
-    };
-    super::plan::unique(args.pool.iter().map(pool), Pool::name)
-}
-
-/// Refuses to pool a problem set that no trace belongs to.
-pub(super) fn check_pools(pools: &[Pool], traces: &[Trace]) -> Result<()> {
-    let mut known: Vec<&str> = traces.iter().map(|trace| trace.dataset.as_str()).collect();
-    known.sort_unstable();
-    known.dedup();
-    for pool in pools {
-        if let Some(name) = pool.members.iter().find(|name| !known.contains(&name.as_str())) {
-            bail!("--pool {}: expected problem sets of the traces, {}, got {name}", pool.name(), known.join(", "));
-        }
-    }
-    Ok(())
-}
+use crate::beside::between_groups::{BetweenGroups, between_groups};
+use crate::beside::difficulty::{self, WithDifficulty, with_difficulty};
+use crate::beside::groups::Group;
+use crate::error::{InputError, Result};
+use crate::study::findings::DatasetFindings;
+use crate::study::sample::Sample;
+use crate::study::settings::Settings;
 
 /// The groups of other runs of `epikv correlate`, by the names of their folders.
-pub(super) fn other_groups(args: &CorrelateArgs) -> Result<Vec<Group>> {
+///
+/// # Errors
+/// If a table cannot be read, or two folders have one name.
+pub fn other_groups(folders: &[PathBuf]) -> Result<Vec<Group>> {
     let mut groups: Vec<Group> = Vec::new();
-    for folder in &args.against {
+    for folder in folders {
         let (rows, _) = read_table::<CorrelationsByTrace>(&folder.join("correlations_by_trace.parquet"))?;
         let run = folder.file_name().map_or_else(|| folder.display().to_string(), |n| n.to_string_lossy().into_owned());
         if groups.iter().any(|group| group.run == run) {
-            bail!("--against {}: expected folders of different names, got {run} twice", folder.display());
+            return Err(InputError::SameName { folder: folder.clone(), name: run }.into());
         }
         groups.extend(Group::of_rows(&run, &rows));
     }
@@ -52,33 +32,37 @@ pub(super) fn other_groups(args: &CorrelateArgs) -> Result<Vec<Group>> {
 }
 
 /// Level of each problem in a file of problems, as a number.
-pub(super) fn levels(args: &CorrelateArgs) -> Result<Option<BTreeMap<String, f64>>> {
-    let Some(path) = &args.difficulty else { return Ok(None) };
+///
+/// # Errors
+/// If the file cannot be read, a level is no number, or there is none.
+pub fn levels(path: &Path) -> Result<BTreeMap<String, f64>> {
     let mut levels = BTreeMap::new();
-    for problem in read_problems(path)? {
+    for problem in read_problems(path).map_err(InputError::from)? {
         let Some(level) = problem.level else { continue };
         // `5` and `Level 5`.
         match level.rsplit(' ').next().and_then(|last| last.parse::<f64>().ok()).filter(|level| level.is_finite()) {
             Some(number) => drop(levels.insert(problem.id, number)),
-            None => bail!("{}: problem {}: expected a number as level, got {level:?}", path.display(), problem.id),
+            None => return Err(InputError::Level { path: path.to_owned(), problem: problem.id, level }.into()),
         }
     }
     if levels.is_empty() {
-        bail!("{}: expected problems with a level, got none", path.display());
+        return Err(InputError::NoLevels { path: path.to_owned() }.into());
     }
-    Ok(Some(levels))
+    Ok(levels)
 }
 
 /// What problem sets, models and difficulty do to the coefficients.
-pub(super) struct Between {
-    pub(super) difficulty: Vec<WithDifficulty>,
-    pub(super) groups: BetweenGroups,
+pub struct Between {
+    /// Layers against difficulty.
+    pub difficulty: Vec<WithDifficulty>,
+    /// Problem sets against each other.
+    pub groups: BetweenGroups,
     what: &'static str,
 }
 
 impl Between {
     /// Compares the problem sets of a study with each other and with those of other runs.
-    pub(super) fn new(
+    pub fn new(
         model: &str,
         found: &[DatasetFindings],
         samples: &[Sample],
@@ -105,7 +89,7 @@ impl Between {
     }
 
     /// What the page says.
-    pub(super) fn markdown(&self, settings: &Settings) -> [String; 2] {
+    pub fn markdown(&self, settings: &Settings) -> [String; 2] {
         [difficulty::markdown(&self.difficulty, self.what, settings), self.groups.markdown(settings)]
     }
 }

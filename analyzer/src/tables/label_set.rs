@@ -3,23 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
 use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Provenance, Trace, fs, read_table};
 
-/// A file of labels without a label.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: expected at least one tested token with a label in a usable trace, got none", path.display())]
-pub(crate) struct NoLabel {
-    pub(crate) path: PathBuf,
-}
+use crate::error::{InputError, Result};
 
 /// Labels as `epikv label` writes them.
 #[derive(Debug)]
-pub(crate) struct LabelSet {
+pub struct LabelSet {
     /// The file of token labels.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// What made them.
-    pub(crate) made_by: Provenance,
+    pub made_by: Provenance,
     tokens: BTreeMap<String, Vec<LabelToken>>,
     /// `None` where the folder has no table of windows.
     windows: Option<BTreeMap<String, Vec<LabelWindow>>>,
@@ -28,7 +22,10 @@ pub(crate) struct LabelSet {
 
 impl LabelSet {
     /// Reads `label_tokens.parquet`, `label_traces.parquet` and, where it is there, `label_windows.parquet` of a folder.
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("label_tokens.parquet");
         let (tokens, made_by) = read_table::<LabelToken>(&path)?;
         let (traces, _) = read_table::<LabelTrace>(&folder.join("label_traces.parquet"))?;
@@ -52,49 +49,48 @@ impl LabelSet {
         Ok(set)
     }
 
-    /// Says a word if the labels were made from another file of traces: each token id is compared later, but a re-made
-    /// file may have the same tokens under other settings.
-    pub(crate) fn check_traces(&self, traces: &Path) -> Result<()> {
+    /// Whether the labels were made from this file of traces, as far as their provenance says. Each token id is compared
+    /// later, but a file that was made again may have the same tokens under other settings.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn are_of(&self, traces: &Path) -> Result<bool> {
         let inputs = self.made_by.get("inputs").and_then(|inputs| inputs.as_array());
         let made_from = inputs.and_then(|inputs| inputs.first()?["sha256"].as_str());
-        if let Some(made_from) = made_from {
-            let given = fs::fingerprint(traces)?.sha256;
-            if given != made_from {
-                tracing::warn!(labels = %self.path.display(), traces = %traces.display(), "made from another traces file");
-            }
-        }
-        Ok(())
+        Ok(match made_from {
+            Some(made_from) => fs::fingerprint(traces)?.sha256 == made_from,
+            None => true,
+        })
     }
 
     /// Refuses labels that say nothing of any of the traces: every table would be empty.
-    pub(crate) fn check_any(&self, traces: &[Trace]) -> Result<()> {
+    ///
+    /// # Errors
+    /// If no trace is usable, or no usable trace has a label.
+    pub fn check_any(&self, traces: &[Trace]) -> Result<()> {
         let mut usable = traces.iter().filter(|trace| self.is_usable(&trace.trace_id)).peekable();
         if usable.peek().is_none() {
-            bail!(
-                "{}: expected usable labels of at least one of the {} traces, got none",
-                self.path.display(),
-                traces.len()
-            );
+            return Err(InputError::NoUsable { path: self.path.clone(), n_traces: traces.len() }.into());
         }
         let is_labelled = |token: &LabelToken| token.tested && token.important.is_some();
         if !usable.any(|trace| self.of(&trace.trace_id).iter().any(is_labelled)) {
-            return Err(NoLabel { path: self.path.clone() }.into());
+            return Err(InputError::NoLabel { path: self.path.clone() }.into());
         }
         Ok(())
     }
 
     /// Whether a trace has labels that mean something.
-    pub(crate) fn is_usable(&self, trace_id: &str) -> bool {
+    pub fn is_usable(&self, trace_id: &str) -> bool {
         self.usable.get(trace_id) == Some(&true)
     }
 
     /// The token labels of a trace.
-    pub(crate) fn of(&self, trace_id: &str) -> &[LabelToken] {
+    pub fn of(&self, trace_id: &str) -> &[LabelToken] {
         self.tokens.get(trace_id).map_or(&[], Vec::as_slice)
     }
 
     /// The labels of the windows of a trace; `None` where the folder has no table of windows.
-    pub(crate) fn windows_of(&self, trace_id: &str) -> Option<&[LabelWindow]> {
+    pub fn windows_of(&self, trace_id: &str) -> Option<&[LabelWindow]> {
         self.windows.as_ref().map(|all| all.get(trace_id).map_or(&[][..], Vec::as_slice))
     }
 }
