@@ -10,8 +10,8 @@ use epikv_schemas::{LabelPair, LabelWindow};
 
 use crate::error::Result;
 use crate::job::Job;
-use crate::label::Regenerations;
 use crate::plan::{Contexts, Plan};
+use crate::regenerations::Regenerations;
 use crate::rows::{Judged, judge};
 
 /// Draws for each pair that is wanted, before a trace counts as having no more; pairs that overlap are drawn in vain.

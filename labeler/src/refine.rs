@@ -10,8 +10,8 @@ use epikv_schemas::{LabelRefined, LabelWindow};
 
 use crate::error::Result;
 use crate::job::Job;
-use crate::label::Regenerations;
 use crate::plan::{Contexts, Plan};
+use crate::regenerations::Regenerations;
 use crate::rows::{Judged, judge};
 
 /// Parts of this many tokens are not halved.

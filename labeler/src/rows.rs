@@ -7,7 +7,7 @@ use epikv_schemas::{LabelTiming, LabelToken, LabelTrace, LabelWindow, Trace};
 use crate::config::{AnswerKind, Config, Mapping};
 use crate::filler::ids_sha256;
 use crate::job::Job;
-use crate::label::Labels;
+use crate::labels::Labels;
 use crate::outcome::{GRADER_MODE, Outcome, answer_in};
 use crate::plan::Plan;
 use crate::regenerate::Regenerated;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::config::Mapping;
 use crate::known::Known;
-use crate::label::Labels;
+use crate::labels::Labels;
 use crate::noise::NoiseFloor;
 use crate::outcome::Outcome;
 use crate::position::Position;
