@@ -1,11 +1,9 @@
-//! One problem: drawn, written as text and tokens, and solved.
+//! One problem: drawn and solved.
 
 use super::chain::{N_DIGITS, Operation, Sign, Value, draw_chain};
 use super::draws::Draws;
 use super::level::Level;
-use super::vocabulary::{self, N_LETTERS};
-use super::write;
-use crate::problem::{GoldSpan, Problem};
+use super::vocabulary::N_LETTERS;
 
 /// Tokens of `e = c + d = 83 + 71 so e 54 .`; a product has one less.
 const STEP_TOKENS: usize = 16;
@@ -75,34 +73,6 @@ impl TinyProblem {
         Self { id, level, first_letter, values, rule, checked, query }
     }
 
-    /// The statement, as tokens.
-    pub fn statement(&self) -> Vec<u32> {
-        write::statement(self)
-    }
-
-    /// The whole prompt: begin of sequence, statement, opening tag.
-    pub fn prompt(&self) -> Vec<u32> {
-        let mut ids = vec![vocabulary::BOS];
-        ids.extend(self.statement());
-        ids.push(vocabulary::THINK_START);
-        ids
-    }
-
-    /// Reasoning, closing tag, answer and end of sequence.
-    pub fn solution(&self) -> Vec<u32> {
-        write::solution(self).tokens
-    }
-
-    /// Closing tag, answer and end of sequence.
-    pub fn answer(&self) -> Vec<u32> {
-        write::answer(self)
-    }
-
-    /// `so e 54 .` for each derived value.
-    pub(super) fn statements(&self) -> Vec<u32> {
-        write::statements(self)
-    }
-
     /// The same chain with another question.
     pub(super) fn with_query(&self, draws: &mut Draws) -> Self {
         let derived: Vec<usize> = (2..self.values.len()).collect();
@@ -113,24 +83,6 @@ impl TinyProblem {
     /// What the box holds.
     pub fn gold(&self) -> Value {
         self.query.iter().fold([0; N_DIGITS], |sum, (sign, i)| sign.apply(sum, self.values[*i]))
-    }
-
-    /// The problem as the other commands take it.
-    pub fn to_problem(&self) -> Problem {
-        Problem {
-            id: self.id.clone(),
-            dataset: "tiny".to_owned(),
-            problem: vocabulary::text(&self.statement()),
-            gold: Some(vocabulary::text(&self.gold().map(vocabulary::digit))),
-            level: Some(self.level.name().to_owned()),
-            subject: None,
-            gold_spans: Some(self.gold_spans()),
-        }
-    }
-
-    /// For each queried value, in the order of the query, how the solution states it and where.
-    pub fn gold_spans(&self) -> Vec<GoldSpan> {
-        write::gold_spans(self)
     }
 
     /// Letter number of a value.

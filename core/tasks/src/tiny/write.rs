@@ -3,35 +3,108 @@
 use super::chain::{N_DIGITS, Operation, Value};
 use super::problem::TinyProblem;
 use super::vocabulary::{
-    BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, TIMES, WAIT, YES, digit, letter,
-    text,
+    BOS, BOX_END, BOX_START, CHECK, EOS, EQUALS, QUESTION, SEMICOLON, SO, STOP, THINK_END, THINK_START, TIMES, WAIT,
+    YES, digit, letter, text,
 };
-use crate::problem::GoldSpan;
+use crate::problem::{GoldSpan, Problem};
 
-/// `c 83 ; d 71 ; + - ; wait f ; h ? g + e`.
-pub(super) fn statement(problem: &TinyProblem) -> Vec<u32> {
-    let name = |index: usize| letter(problem.letter(index));
-    let mut ids = Vec::new();
-    for start in 0..2 {
-        ids.push(name(start));
-        ids.extend(digits(problem.values[start]));
+impl TinyProblem {
+    /// The statement, as tokens: `c 83 ; d 71 ; + - ; wait f ; h ? g + e`.
+    pub fn statement(&self) -> Vec<u32> {
+        let name = |index: usize| letter(self.letter(index));
+        let mut ids = Vec::new();
+        for start in 0..2 {
+            ids.push(name(start));
+            ids.extend(digits(self.values[start]));
+            ids.push(SEMICOLON);
+        }
+        for operation in &self.rule {
+            match operation {
+                Operation::Combine(sign) => ids.push(sign.token()),
+                Operation::Multiply(factor) => ids.extend([TIMES, digit(*factor)]),
+            }
+        }
         ids.push(SEMICOLON);
+        if !self.checked.is_empty() {
+            ids.push(WAIT);
+            ids.extend(self.checked.iter().map(|&i| name(i)));
+            ids.push(SEMICOLON);
+        }
+        ids.extend([name(self.values.len() - 1), QUESTION]);
+        query(self, 0, &mut ids, |i| [name(i)]);
+        ids
     }
-    for operation in &problem.rule {
-        match operation {
-            Operation::Combine(sign) => ids.push(sign.token()),
-            Operation::Multiply(factor) => ids.extend([TIMES, digit(*factor)]),
+
+    /// The whole prompt: begin of sequence, statement, opening tag.
+    pub fn prompt(&self) -> Vec<u32> {
+        let mut ids = vec![BOS];
+        ids.extend(self.statement());
+        ids.push(THINK_START);
+        ids
+    }
+
+    /// Reasoning, closing tag, answer and end of sequence.
+    pub fn solution(&self) -> Vec<u32> {
+        solution(self).tokens
+    }
+
+    /// Closing tag, answer and end of sequence: `</think> p 40 + f 92 - m 15 = 40 + 92 - 15 = 32 - 15 = \boxed{ 27 } <eos>`.
+    pub fn answer(&self) -> Vec<u32> {
+        let value = |i: usize| self.values[i];
+        let mut ids = vec![THINK_END];
+        query(self, 0, &mut ids, |i| named(self.letter(i), value(i)));
+        ids.push(EQUALS);
+        query(self, 0, &mut ids, |i| digits(value(i)));
+        let mut sum = self.query.first().map_or([0; N_DIGITS], |(_, i)| value(*i));
+        for (k, (sign, index)) in self.query.iter().enumerate().skip(1) {
+            sum = sign.apply(sum, value(*index));
+            ids.push(EQUALS);
+            if k + 1 < self.query.len() {
+                ids.extend(digits(sum));
+                query(self, k + 1, &mut ids, |i| digits(value(i)));
+            }
+        }
+        ids.push(BOX_START);
+        ids.extend(digits(sum));
+        ids.extend([BOX_END, EOS]);
+        ids
+    }
+
+    /// `so e 54 .` for each derived value.
+    pub(super) fn statements(&self) -> Vec<u32> {
+        let one = |i: usize| [SO].into_iter().chain(named(self.letter(i), self.values[i])).chain([STOP]);
+        (2..self.values.len()).flat_map(one).collect()
+    }
+
+    /// The problem as the other commands take it.
+    pub fn to_problem(&self) -> Problem {
+        Problem {
+            id: self.id.clone(),
+            dataset: "tiny".to_owned(),
+            problem: text(&self.statement()),
+            gold: Some(text(&self.gold().map(digit))),
+            level: Some(self.level.name().to_owned()),
+            subject: None,
+            gold_spans: Some(self.gold_spans()),
         }
     }
-    ids.push(SEMICOLON);
-    if !problem.checked.is_empty() {
-        ids.push(WAIT);
-        ids.extend(problem.checked.iter().map(|&i| name(i)));
-        ids.push(SEMICOLON);
+
+    /// For each queried value, in the order of the query, how the solution states it and where.
+    ///
+    /// As an operand a value stands beside other letters: that is no statement.
+    pub fn gold_spans(&self) -> Vec<GoldSpan> {
+        let n_prompt = self.prompt().len();
+        let stated = solution(self).stated;
+        let span = |index: usize| GoldSpan {
+            text: text(&named(self.letter(index), self.values[index])),
+            mentions: stated
+                .iter()
+                .filter(|(i, _)| *i == index)
+                .map(|(_, at)| n_prompt + at..n_prompt + at + STATED_TOKENS)
+                .collect(),
+        };
+        self.query.iter().map(|(_, index)| span(*index)).collect()
     }
-    ids.extend([name(problem.values.len() - 1), QUESTION]);
-    query(problem, 0, &mut ids, |i| [name(i)]);
-    ids
 }
 
 /// The query from term `from` on, each term by `term`.
@@ -45,16 +118,16 @@ fn query<const N: usize>(problem: &TinyProblem, from: usize, ids: &mut Vec<u32>,
 }
 
 /// Reasoning and answer, with the places that state a value.
-pub(super) struct Solution {
-    pub(super) tokens: Vec<u32>,
+struct Solution {
+    tokens: Vec<u32>,
     /// Index of the value, and the first token of `e 54`, counted from the first of the solution.
-    pub(super) stated: Vec<(usize, usize)>,
+    stated: Vec<(usize, usize)>,
 }
 
 /// Tokens of `e 54`.
 const STATED_TOKENS: usize = 1 + N_DIGITS;
 
-pub(super) fn solution(problem: &TinyProblem) -> Solution {
+fn solution(problem: &TinyProblem) -> Solution {
     let mut solution = Solution { tokens: Vec::new(), stated: Vec::new() };
     for index in 2..problem.values.len() {
         solution.step(problem, index);
@@ -64,14 +137,8 @@ pub(super) fn solution(problem: &TinyProblem) -> Solution {
             solution.tokens.extend([YES, STOP]);
         }
     }
-    solution.tokens.extend(answer(problem));
+    solution.tokens.extend(problem.answer());
     solution
-}
-
-/// `so e 54 .` for each derived value.
-pub(super) fn statements(problem: &TinyProblem) -> Vec<u32> {
-    let one = |i: usize| [SO].into_iter().chain(named(problem.letter(i), problem.values[i])).chain([STOP]);
-    (2..problem.values.len()).flat_map(one).collect()
 }
 
 /// Ids of a value.
@@ -83,28 +150,6 @@ fn digits(value: Value) -> [u32; N_DIGITS] {
 pub(super) fn named(name: usize, value: Value) -> [u32; STATED_TOKENS] {
     let [first, second] = digits(value);
     [letter(name), first, second]
-}
-
-/// `</think> p 40 + f 92 - m 15 = 40 + 92 - 15 = 32 - 15 = \boxed{ 27 } <eos>`.
-pub(super) fn answer(problem: &TinyProblem) -> Vec<u32> {
-    let value = |i: usize| problem.values[i];
-    let mut ids = vec![THINK_END];
-    query(problem, 0, &mut ids, |i| named(problem.letter(i), value(i)));
-    ids.push(EQUALS);
-    query(problem, 0, &mut ids, |i| digits(value(i)));
-    let mut sum = problem.query.first().map_or([0; N_DIGITS], |(_, i)| value(*i));
-    for (k, (sign, index)) in problem.query.iter().enumerate().skip(1) {
-        sum = sign.apply(sum, value(*index));
-        ids.push(EQUALS);
-        if k + 1 < problem.query.len() {
-            ids.extend(digits(sum));
-            query(problem, k + 1, &mut ids, |i| digits(value(i)));
-        }
-    }
-    ids.push(BOX_START);
-    ids.extend(digits(sum));
-    ids.extend([BOX_END, EOS]);
-    ids
 }
 
 impl Solution {
@@ -131,19 +176,4 @@ impl Solution {
         self.tokens.extend(named(problem.letter(index), problem.values[index]));
         self.tokens.push(STOP);
     }
-}
-
-/// Where the reasoning states each queried value. As an operand a value stands beside other letters: that is no statement.
-pub(super) fn gold_spans(problem: &TinyProblem) -> Vec<GoldSpan> {
-    let n_prompt = problem.prompt().len();
-    let stated = solution(problem).stated;
-    let span = |index: usize| GoldSpan {
-        text: text(&named(problem.letter(index), problem.values[index])),
-        mentions: stated
-            .iter()
-            .filter(|(i, _)| *i == index)
-            .map(|(_, at)| n_prompt + at..n_prompt + at + STATED_TOKENS)
-            .collect(),
-    };
-    problem.query.iter().map(|(_, index)| span(*index)).collect()
 }
