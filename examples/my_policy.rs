@@ -3,12 +3,10 @@
 //! `surprise` keeps the tokens that the model did not expect: the surprisal of each generated token, given once.
 
 use anyhow::Result;
-use epikv_eviction::{
-    COMMON, Comparisons, NamedPolicy, OwnKind, OwnScore, Policy, PolicyRow, Score, Settings, Summary,
-};
+use epikv_eviction::{COMMON, Comparisons, NamedPolicy, Policy, PolicyRow, Score, Settings, Summary};
 use epikv_model::linear::WeightFormat;
 use epikv_model::taps::{LogitTap, ProbePlan};
-use epikv_signals::{Chunk, Signal, SignalSpec};
+use epikv_signals::{Chunk, Need, ScoreRow, ScoreSpec, Signal, SignalScore, SignalSpec};
 use epikv_tasks::tiny::{Level, TinyProblem};
 
 static SPEC: SignalSpec =
@@ -36,14 +34,24 @@ impl Signal for Surprise {
     fn reset(&mut self) {}
 }
 
-static SCORE: OwnScore = OwnScore { name: "surprise", kind: OwnKind::Signal(|_| Ok(Box::new(Surprise))) };
+/// What the tables say of the score.
+static SURPRISE: ScoreSpec = ScoreSpec {
+    name: "surprise",
+    doc: "Surprisal of the token itself",
+    source: "this example",
+    needs: &[Need::Logits],
+    frozen: true,
+    ..ScoreSpec::BLANK
+};
+
+static SCORE: ScoreRow = ScoreRow::plain(&SURPRISE, |_| Ok(Box::new(SignalScore::new(&SURPRISE, Box::new(Surprise)))));
 
 /// Everything but the score is what all policies share, so the comparison is of scores alone.
 static ROW: PolicyRow = PolicyRow {
     name: "surprise",
     doc: "Keeps tokens that the model did not expect",
     source: "this example",
-    policy: Policy { score: Score::Own(&SCORE), ..COMMON },
+    policy: Policy { score: Score::of(&SCORE), ..COMMON },
 };
 
 fn main() -> Result<()> {

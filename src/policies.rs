@@ -23,7 +23,7 @@ pub(crate) fn run(args: &PoliciesArgs) -> Result<Done> {
         writeln!(out, "{}\n    {}{attention}\n    {}\n    source: {}\n", row.name, row.doc, row.policy, row.source)?;
     }
     writeln!(out, "Parts, replaced as in `h2o;protect=sinks(4)+recency;trigger=every(64)`:")?;
-    for (name, values) in PARTS {
+    for (name, values) in PARTS.iter() {
         writeln!(out, "    {name:<9} {values}")?;
     }
     Ok(Done::All)

@@ -5,11 +5,11 @@ mod layers;
 
 use std::path::PathBuf;
 
+use epikv_signals::ScoreRef;
 use epikv_words::Hint;
 
 use crate::nearest::nearest;
 use crate::policy::budget::{Budget, Match};
-use crate::policy::score::Score;
 use crate::policy::{Select, Trigger};
 
 pub use self::declared::DeclaredError;
@@ -64,7 +64,7 @@ pub enum Error {
         /// The selection.
         select: Select,
         /// The score.
-        score: Score,
+        score: ScoreRef,
     },
     /// A budget in a form that is not known.
     #[error(
@@ -157,9 +157,9 @@ pub enum Error {
         /// The signal.
         signal: String,
     },
-    /// A score from outside that does not fit the cache.
+    /// A score that does not fit the cache.
     #[error("score: expected one number a token of each kept set, {expected:?} tokens, got {got:?} numbers")]
-    OwnShape {
+    ScoreShape {
         /// Tokens that each kept set holds.
         expected: Vec<usize>,
         /// Numbers that came.

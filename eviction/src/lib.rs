@@ -40,6 +40,8 @@ mod policy;
 pub mod replay;
 pub mod report;
 
+pub use epikv_signals::{Bands, Labels, OneLayer, ScoreRef as Score};
+
 pub use analysis::comparison::{Heterogeneity, Paired, Stratum};
 pub use analysis::cost::Cost;
 pub use analysis::drift::Drift;
@@ -49,7 +51,6 @@ pub use analysis::variance::Components;
 pub use engine::certificate::Certificate;
 pub use engine::decode::{Decoded, Generation, Series, Times, Watch, decode, decode_all};
 pub use engine::recorder::Eviction;
-pub use engine::scores::Labels;
 pub use engine::under_way::Recorded;
 pub use error::{DeclaredError, Error, LayersError, Result};
 pub use experiment::cells::{Cells, Finished, Records};
@@ -61,8 +62,6 @@ pub use experiment::{Progress, Runs, check, evict};
 pub use nearest::nearest;
 pub use policy::budget::{Budget, Lengths, Limits, Match};
 pub use policy::chosen_layers::ChosenLayers;
-pub use policy::own_score::{OwnKind, OwnScore};
 pub use policy::parse::{NamedPolicy, PARTS};
 pub use policy::registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
-pub use policy::score::{Bands, OneLayer, Score};
 pub use policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};

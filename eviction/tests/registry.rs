@@ -3,16 +3,17 @@
 use std::sync::{Arc, Mutex};
 
 use epikv_eviction::{
-    COMMON, CacheNumbers, Decoded, Error, Generation, Labels, Limits, NamedPolicy, OwnKind, OwnScore, POLICIES, Policy,
-    PolicyRow, PositionMode, Score, Times, Trigger, decode, decode_all, find,
+    COMMON, CacheNumbers, Decoded, Error, Generation, Labels, Limits, NamedPolicy, POLICIES, Policy, PolicyRow,
+    PositionMode, Score, Times, Trigger, decode, decode_all, find,
 };
 use epikv_model::Device;
-use epikv_model::cache::Scope;
+use epikv_model::cache::{RowCache, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
 use epikv_model::sampler::RandomStream;
 use epikv_model::session::Finish;
+use epikv_signals::{ScoreRow, ScoreSpec};
 
 const N_PROMPT: usize = 12;
 const N_NEW: usize = 40;
@@ -249,30 +250,60 @@ fn noise_alone_changes_margins_a_little_and_few_tokens() {
     assert!(matches!(error, Err(Error::Model(_))), "keys that are made from originals in f32");
 }
 
+/// A score from outside that gives one number too few.
+#[derive(Debug)]
+struct Short;
+
+static SHORT: ScoreSpec = ScoreSpec { name: "short", ..ScoreSpec::BLANK };
+static SHORT_ROW: ScoreRow = ScoreRow::plain(&SHORT, |_| Ok(Box::new(Short)));
+
+impl epikv_signals::Score for Short {
+    fn spec(&self) -> &'static ScoreSpec {
+        &SHORT
+    }
+
+    fn scores(&self, cache: &RowCache) -> epikv_signals::Result<Vec<Vec<f32>>> {
+        Ok(cache.sets().iter().map(|set| vec![0.0; set.len() - 1]).collect())
+    }
+}
+
 #[test]
 fn a_score_from_outside_runs_like_one_of_the_table() {
-    static NORM: OwnScore =
-        OwnScore { name: "own-norm", kind: OwnKind::Cache(|cache| epikv_signals::KeyScore::Norm.of(cache)) };
-    static EPIKV: OwnScore = OwnScore {
-        name: "own-epikv",
-        kind: OwnKind::Signal(|n_layers| Ok(Box::new(epikv_signals::Epikv::of_depth(n_layers)?))),
-    };
-    static SHORT: OwnScore = OwnScore { name: "short", kind: OwnKind::Cache(|_| Ok(Vec::new())) };
+    static NORM: ScoreSpec = ScoreSpec { name: "own-norm", ..ScoreSpec::BLANK };
+    static NORM_ROW: ScoreRow = ScoreRow::plain(&NORM, |_| Ok(Box::new(epikv_signals::KeyScore::Norm)));
+    static EPIKV: ScoreSpec = ScoreSpec { name: "own-epikv", frozen: true, ..ScoreSpec::BLANK };
+    static EPIKV_ROW: ScoreRow = ScoreRow::plain(&EPIKV, |setup| {
+        let signal = epikv_signals::Epikv::of_depth(setup.n_layers)?;
+        Ok(Box::new(epikv_signals::SignalScore::new(&EPIKV, Box::new(signal))))
+    });
     let decoder = decoder();
-    for (own, name) in [(&NORM, "k-norm"), (&EPIKV, "epikv")] {
+    for (own, name) in [(&NORM_ROW, "k-norm"), (&EPIKV_ROW, "epikv")] {
         let row = find(name).expect("a row").policy;
-        let policy = Policy { score: Score::Own(own), ..row };
+        let policy = Policy { score: Score::of(own), ..row };
         assert_eq!(
             timeless(&run_policy(&decoder, &policy, 20, 0)),
             timeless(&run_policy(&decoder, &row, 20, 0)),
             "{name}"
         );
     }
-    let policy = Policy { score: Score::Own(&SHORT), ..COMMON };
+    let policy = Policy { score: Score::of(&SHORT_ROW), ..COMMON };
     let prompt = prompt(N_PROMPT);
     let error = decode(&decoder, &policy, limits(&policy, 20, N_PROMPT), &generation(&prompt, 0));
-    assert!(matches!(error, Err(Error::OwnShape { .. })));
+    assert!(matches!(error, Err(Error::ScoreShape { .. })));
     assert_eq!(policy.to_string().split(';').next(), Some("score=short"));
+}
+
+#[test]
+fn random_numbers_are_those_of_the_kept_set() {
+    let decoder = decoder();
+    let random = |scope| {
+        let policy = Policy { scope, ..find("random").expect("a row").policy };
+        run_policy(&decoder, &policy, 20, 0)
+    };
+    let (global, layers, heads) = (random(Scope::Global), random(Scope::PerLayer), random(Scope::PerHead));
+    assert!(global.margins != layers.margins && layers.margins != heads.margins && global.margins != heads.margins);
+    assert!([&layers, &heads].iter().all(|decoded| decoded.certificate.holds()));
+    assert_eq!(layers.certificate.n_evicted, global.certificate.n_evicted);
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use epikv_eviction::{Cells, Runs, Score, Settings, Summary, report};
+use epikv_eviction::{Cells, Runs, Settings, Summary, report};
 use epikv_model::Model;
+use epikv_signals::Need;
 use serde_json::json;
 
 use super::LABELS;
@@ -36,7 +37,7 @@ pub(super) struct About<'a> {
 pub(super) fn write(mut job: Job, cells: Cells, runs: &Runs, about: &About<'_>) -> Result<()> {
     let About { summary, model, settings, args } = about;
     // Labels determine something only where they are replayed.
-    let replayed = settings.policies.iter().any(|policy| policy.policy.score == Score::Labels);
+    let replayed = settings.policies.iter().any(|policy| policy.policy.score.needs(Need::Labels));
     let labels = args.policies.labels.as_ref().filter(|_| replayed).map(|folder| folder.join(LABELS));
     let layers = args.policies.layers_from.clone();
     job.set_model(model)?;

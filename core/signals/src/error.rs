@@ -20,6 +20,20 @@ pub enum Error {
         /// The names of the table.
         known: Vec<&'static str>,
     },
+    /// A score in a form that no row of the table takes.
+    #[error("unknown score {given:?}: expected one of {}", crate::score_forms())]
+    ScoreForm {
+        /// As typed.
+        given: String,
+    },
+    /// Kept sets that hold different numbers of tokens, for a score that averages over them.
+    #[error("score {score}: expected kept sets that hold the same tokens, got sets of {held:?} tokens")]
+    UnequalSets {
+        /// The score.
+        score: &'static str,
+        /// Tokens of each kept set.
+        held: Vec<usize>,
+    },
     /// A layer that the model does not have.
     #[error("signal {signal}: expected a layer below {n_layers}, got {layer}")]
     Layer {
@@ -125,6 +139,7 @@ impl Hint for Error {
             Self::UnknownSignal { .. } => {
                 Some("`epikv signals` lists them all; h2o_attn@age=W takes any number of tokens".to_owned())
             }
+            Self::ScoreForm { .. } => Some("`epikv policies` lists all scores".to_owned()),
             Self::UnknownSmoothing { .. } => Some("--smooth-window sets the window of all smoothers".to_owned()),
             Self::SameLayer { .. } => Some("the score needs a deeper model, or two layers given by hand".to_owned()),
             _ => None,

@@ -31,17 +31,19 @@
 //! ```
 
 mod error;
+mod formulas;
 mod layers;
-mod numbers;
 mod scores;
 mod signals;
 mod taps;
+mod words;
 
 pub use error::{Error, Result};
 pub use layers::{REFERENCE_LAYERS, map_layer};
 pub use scores::{
-    AttentionRows, AttentionSum, Group, KeyScore, Lag, LagScore, Pool, Seen, Stamps, WindowAttention, WindowQueries,
-    value_ranges,
+    AttentionRows, AttentionSum, Bands, BuildScore, Form, Frozen, Group, KeyScore, Labels, Lag, LagScore, Need,
+    OneLayer, Pool, SCORES, Score, ScoreRef, ScoreRow, ScoreSpec, Seen, Setup, SignalScore, Stamps, Step,
+    WindowAttention, WindowQueries, score_forms, value_ranges,
 };
 pub use signals::{
     At, BandScore, Build, DEFAULT_WINDOW, EPIKV_LAYERS, Epikv, KvKey, LateSignal, LayerSignal, SIGNALS, Signal,

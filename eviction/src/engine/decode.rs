@@ -15,11 +15,10 @@ use epikv_model::decoder::Decoder;
 use epikv_model::sampler::{RandomStream, Sampling};
 use epikv_model::session::{Finish, Ledger, RowSpec, Session, side_by_side};
 use epikv_model::taps::ProbePlan;
-use epikv_signals::Chunk;
+use epikv_signals::{Chunk, Labels};
 
 use crate::engine::certificate::Certificate;
 use crate::engine::recorder::{Eviction, MOST_RECORDED, Recorder};
-use crate::engine::scores::Labels;
 use crate::engine::under_way::{Recorded, UnderWay};
 use crate::error::{Error, Result};
 use crate::policy::Policy;

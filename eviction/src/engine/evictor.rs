@@ -1,20 +1,19 @@
 //! A policy at work on one cache: called after each step, it frees what does not stay.
 //!
 //! Frozen scores go into a min-heap as their tokens leave the recency window, and an eviction takes the smallest out:
-//! `O(log K)` a token. All kept sets of a cache hold the same tokens then, whatever the scope. Live scores change at each
-//! step, so an eviction looks at all of a kept set: `O(K)`. No key or value is moved either way.
+//! `O(log K)` a token. Kept sets that share their numbers share a heap and hold the same tokens, whatever the scope. Live
+//! scores change at each step, so an eviction looks at all of a kept set: `O(K)`. No key or value is moved either way.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use epikv_model::cache::{Pos, RowCache, SlotMap};
 use epikv_model::sampler::RandomStream;
-use epikv_signals::Chunk;
+use epikv_signals::{Chunk, Frozen, Score, Step};
 use epikv_stats::{Ties, ordered_key, top_k};
 
 use crate::engine::choice::Choice;
-use crate::engine::scores::{Frozen, Scores};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::policy::budget::Limits;
 use crate::policy::select::Protected;
 use crate::policy::{Policy, Trigger};
@@ -27,11 +26,12 @@ pub(crate) struct Evictor {
     n_prompt: usize,
     protected: Protected,
     choice: Choice,
-    pub(crate) scores: Scores,
-    queue: Queue,
+    pub(crate) score: Box<dyn Score>,
+    /// For frozen scores: one for all kept sets that share their numbers, or one a set.
+    queues: Vec<Queue>,
 }
 
-/// Tokens that may be evicted by frozen scores.
+/// Tokens of a kept set that may be evicted by frozen scores.
 #[derive(Debug, Default)]
 struct Queue {
     /// The lowest score first; among equals the older token, so that the newer stays.
@@ -42,18 +42,40 @@ struct Queue {
 
 impl Queue {
     /// Takes in the tokens that are no longer protected when `newest` is the latest position fed.
-    fn fill(&mut self, scores: &Frozen, protected: Protected, newest: Pos) {
+    fn fill(&mut self, score: impl Fn(Pos) -> f32, protected: Protected, newest: Pos) {
         let end = (newest.0 + 1).saturating_sub(protected.recency);
         self.next = self.next.max(protected.n_first);
         while self.next < end {
-            self.heap.push(Reverse((ordered_key(scores.at(Pos(self.next))), self.next)));
+            self.heap.push(Reverse((ordered_key(score(Pos(self.next))), self.next)));
             self.next += 1;
         }
     }
+
+    /// What a set loses: the lowest. They are there, since the budget holds what is protected.
+    fn loss(&mut self, numbers: &Frozen, set: usize, (protected, newest): (Protected, Pos), n: usize) -> Loss {
+        let score = |pos: Pos| numbers.at(set, pos);
+        self.fill(score, protected, newest);
+        let lost = std::iter::from_fn(|| self.heap.pop()).take(n);
+        let lost = lost.map(|Reverse((_, pos))| Lost { pos: Pos(pos), score: score(Pos(pos)) }).collect();
+        Loss { lost, kept_score: self.heap.peek().map(|Reverse((_, pos))| score(Pos(*pos))) }
+    }
+}
+
+/// The scores of the tokens that each kept set holds, one number a token.
+///
+/// # Errors
+/// If they cannot be computed, or do not fit the cache: one that comes from outside may have made a mistake.
+pub(crate) fn checked_scores(score: &dyn Score, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+    let all = score.scores(cache)?;
+    let (expected, got) = (cache.sets().iter().map(SlotMap::len), all.iter().map(Vec::len));
+    if !expected.clone().eq(got.clone()) {
+        return Err(Error::ScoreShape { expected: expected.collect(), got: got.collect() });
+    }
+    Ok(all)
 }
 
 impl Evictor {
-    pub(crate) fn new(policy: &Policy, limits: Limits, stream: RandomStream, scores: Scores) -> Self {
+    pub(crate) fn new(policy: &Policy, limits: Limits, stream: RandomStream, score: Box<dyn Score>) -> Self {
         let (budget, n_prompt) = (limits.tokens(), limits.n_prompt());
         Self {
             trigger: policy.trigger,
@@ -61,8 +83,8 @@ impl Evictor {
             n_prompt,
             protected: Protected::new(limits),
             choice: Choice::new(policy.select, limits, stream),
-            scores,
-            queue: Queue::default(),
+            score,
+            queues: Vec::new(),
         }
     }
 
@@ -73,7 +95,7 @@ impl Evictor {
 
     /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
     pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
-        if self.trigger == Trigger::Never { Ok(()) } else { self.scores.push(chunk, cache, prompt) }
+        if self.trigger == Trigger::Never { Ok(()) } else { Ok(self.score.observe(&Step { chunk, cache, prompt })?) }
     }
 
     /// Chooses what every kept set loses, if the policy's trigger fires.
@@ -87,21 +109,15 @@ impl Evictor {
             return Ok(None);
         }
         let over = cache.len(0) - self.budget;
-        let losses = match &mut self.scores {
-            Scores::Frozen(scores) => {
-                self.queue.fill(scores, self.protected, newest);
-                // Never empty before that: the budget holds what is protected.
-                let popped = std::iter::from_fn(|| self.queue.heap.pop()).take(over);
-                let lost = popped.map(|Reverse((_, pos))| Lost { pos: Pos(pos), score: scores.at(Pos(pos)), place: 0 });
-                let lost = lost.collect();
-                let kept_score = self.queue.heap.peek().map(|Reverse((_, pos))| scores.at(Pos(*pos)));
-                vec![Loss { lost, kept_score }]
-            }
-            scores => {
-                let mut all = scores.of(cache)?;
-                self.choice.rank(&mut all, cache, self.protected)?;
-                cache.sets().iter().zip(&all).map(|(set, scores)| self.protected.loss(set, scores, over)).collect()
-            }
+        let losses = if let Some(numbers) = self.score.frozen() {
+            let n_queues = if numbers.is_shared() { 1 } else { cache.sets().len() };
+            self.queues.resize_with(n_queues, Queue::default);
+            let queues = self.queues.iter_mut().enumerate();
+            queues.map(|(set, queue)| queue.loss(numbers, set, (self.protected, newest), over)).collect()
+        } else {
+            let mut all = checked_scores(&*self.score, cache)?;
+            self.choice.rank(&mut all, cache, self.protected)?;
+            cache.sets().iter().zip(&all).map(|(set, scores)| self.protected.loss(set, scores, over)).collect()
         };
         Ok(Some(Cut { losses, n: over, n_fed }))
     }
@@ -111,9 +127,7 @@ impl Evictor {
         for set in 0..cache.sets().len() {
             for lost in &cut.of(set).lost {
                 cache.remove(set, lost.pos);
-                if let Scores::Live(live) = &mut self.scores {
-                    live.remove(set, lost.place);
-                }
+                self.score.evicted(set, lost.pos);
             }
         }
     }
@@ -130,7 +144,7 @@ impl Evictor {
 /// What all kept sets lose at once.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// By kept set, or one for all: by frozen scores every set loses the same.
+    /// By kept set, or one for all: by frozen scores that all sets share, every set loses the same.
     losses: Vec<Loss>,
     /// Tokens that each set loses.
     pub(crate) n: usize,
@@ -148,7 +162,6 @@ impl Cut {
 /// What one kept set loses.
 #[derive(Debug)]
 pub(crate) struct Loss {
-    /// With live scores in descending order of places.
     pub(crate) lost: Vec<Lost>,
     /// The lowest score among what stays unprotected.
     pub(crate) kept_score: Option<f32>,
@@ -159,15 +172,13 @@ pub(crate) struct Loss {
 pub(crate) struct Lost {
     pub(crate) pos: Pos,
     pub(crate) score: f32,
-    /// Its place in the order of the set; 0 with frozen scores, which do not need it.
-    place: usize,
 }
 
 impl Protected {
     /// What a set loses by the scores of the tokens that it holds, in order of positions.
     fn loss(self, set: &SlotMap, scores: &[f32], n: usize) -> Loss {
         let (places, kept_score) = lowest(scores, self, n);
-        let lost = |place: usize| Some(Lost { pos: set.nth(place)?, score: scores[place], place });
+        let lost = |place: usize| Some(Lost { pos: set.nth(place)?, score: scores[place] });
         Loss { lost: places.into_iter().filter_map(lost).collect(), kept_score }
     }
 }

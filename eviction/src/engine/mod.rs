@@ -11,5 +11,4 @@ mod parity_kvpress;
 #[cfg(test)]
 mod parity_vase;
 pub(crate) mod recorder;
-pub(crate) mod scores;
 pub(crate) mod under_way;

@@ -13,14 +13,12 @@ use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::sampler::RandomStream;
 use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
-use epikv_signals::{AttentionRows, Chunk, Lag, LagScore};
+use epikv_signals::{Bands, Chunk, Setup};
 use serde_json::Value;
 
 use crate::engine::evictor::Evictor;
-use crate::engine::scores::Scores;
 use crate::policy::budget::Limits;
 use crate::policy::registry::find;
-use crate::policy::score::{Bands, Score};
 use crate::policy::{Policy, PositionMode, Protect, Recency, Trigger};
 
 /// Tolerances of the reference, several times the noise that its makers measured.
@@ -66,32 +64,33 @@ fn policy_of(run: &Value) -> Policy {
     let name = run["policy"].as_str().expect("a name");
     let base = find("window").expect("a row").policy;
     let position = if run["position_mode"] == "rewound" { PositionMode::Rewound } else { PositionMode::Logical };
-    let bands = |raw| {
+    let bands = |name: &str| {
         let layer = |key: &str| run["params"][key].as_u64().expect("a layer") as usize;
         let window = run["params"]["window"].as_u64().map(|w| w as usize);
-        Score::Epikv(Bands { raw, layers: Some([layer("band_a_layer"), layer("band_b_layer")]), window })
+        let bands = Bands { layers: Some([layer("band_a_layer"), layer("band_b_layer")]), window };
+        format!("{name}({bands})")
     };
-    let policy = |score| Policy { score, position, ..base };
+    let policy = |score: &str| Policy { score: score.parse().expect("a score"), position, ..base };
     if name == "none" {
         Policy { trigger: Trigger::Never, ..base }
     } else if name.starts_with("hs_variance_detrend") {
-        policy(bands(false))
+        policy(&bands("epikv"))
     } else if name.starts_with("hs_variance") {
-        policy(bands(true))
+        policy(&bands("epikv-raw"))
     } else if name == "kv_key" {
-        policy(Score::KvKey)
+        policy("kv-key")
     } else if name == "raas" {
         Policy { position, ..find("raas").expect("a row").policy }
     } else if name.starts_with("lag_kv") {
-        let lag = if name.starts_with("lag_kv_key") { Lag::PreviousKeys } else { Lag::Previous };
-        let chunk = run["params"]["chunk_size"].as_u64().map_or(LagScore::CHUNK, |n| n as usize);
-        policy(Score::Lag(LagScore { lag, chunk }))
+        let lag = if name.starts_with("lag_kv_key") { "epikv-lag-key" } else { "epikv-lag" };
+        let chunk = run["params"]["chunk_size"].as_u64().unwrap_or(128);
+        policy(&format!("{lag}({chunk})"))
     } else {
         assert!(name.starts_with("h2o"), "{name}");
         let sinks = run["params"]["num_sink_tokens"].as_u64().map_or(4, |n| n as usize);
         let recent = (run["recent"].as_u64().expect("a count") as usize).min(96 - sinks);
         let protect = Protect { prompt: false, sinks, recency: Recency::Tokens(recent) };
-        Policy { protect, scope: Scope::Global, ..policy(Score::H2o(AttentionRows::Decode)) }
+        Policy { protect, scope: Scope::Global, ..policy("h2o(decode)") }
     }
 }
 
@@ -129,9 +128,9 @@ impl Loop<'_> {
     /// old tokens its choice is no rule.
     fn feed_and_follow(&mut self, token: u32, n_prompt: u32, dropped: &[u32], stamps: &[u32], what: &str) {
         self.score(vec![token], false, |_| ());
-        let Scores::Live(live) = &mut self.evictor.scores else { panic!("stamps") };
+        let stamps_held = self.evictor.score.scores(&self.cache).expect("stamps").swap_remove(0);
         let held: Vec<Pos> = self.cache.sets()[0].positions().collect();
-        let own: Vec<(u32, f32)> = held.iter().map(|pos| pos.0).zip(live.of(0).iter().copied()).collect();
+        let own: Vec<(u32, f32)> = held.iter().map(|pos| pos.0).zip(stamps_held).collect();
         let generated: Vec<(u32, f32)> = own.into_iter().filter(|(pos, _)| *pos >= n_prompt).collect();
         if !stamps.is_empty() {
             // They count steps from 1, and positions count from the prompt's start.
@@ -142,8 +141,7 @@ impl Loop<'_> {
         for lost in dropped {
             let (_, stamp) = generated.iter().find(|(pos, _)| pos == lost).expect("a generated token that is held");
             assert_eq!(Some(*stamp), oldest, "{what}");
-            let place = held.iter().position(|pos| pos.0 == *lost).expect("held");
-            live.remove(0, place);
+            self.evictor.score.evicted(0, Pos(*lost));
             assert!(self.cache.remove(0, Pos(*lost)), "{what}");
         }
     }
@@ -164,17 +162,18 @@ fn replay(decoder: &Decoder, prompt: &[u32], run: &Value) {
         Some(k) => Limits::new(k as usize, prompt.len(), policy.protect).expect("feasible"),
         None => Limits::unlimited(prompt.len()),
     };
-    let scores = Scores::new(policy.score, n_layers, limits.recency(), STREAM, None).expect("deep enough");
+    let setup = Setup { recency: limits.recency(), stream: STREAM, ..Setup::new(n_layers) };
+    let score = policy.score.start(&setup).expect("deep enough");
     let taps = |plan: ProbePlan, layer| {
         plan.tap(TapPoint::ResidPost(layer), Reduce::StepNorm).tap(TapPoint::KeyPostRope(layer), Reduce::Variance)
     };
     let plan = (0..n_layers).fold(policy.score.plan(n_layers).expect("deep enough"), taps);
     let cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let cache = cache.with_rotation(policy.position.rotation()).expect("empty");
-    let evictor = Evictor::new(&policy, limits, STREAM, scores);
+    let evictor = Evictor::new(&policy, limits, STREAM, score);
     let mut run_of = Loop { decoder, plan, cache, evictor, logits: Vec::new() };
     run_of.feed(prompt.to_vec(), true, |_| ());
-    let tolerance = if policy.score == Score::KvKey { KEY_SCORE } else { HIDDEN_SCORE };
+    let tolerance = if policy.score.spec().name == "kv-key" { KEY_SCORE } else { HIDDEN_SCORE };
     for (t, step) in run["steps"].as_array().expect("steps").iter().enumerate() {
         let what = |part: &str| format!("{name}, step {t}, {part}");
         let (token, margin) = run_of.choice();
@@ -187,14 +186,15 @@ fn replay(decoder: &Decoder, prompt: &[u32], run: &Value) {
         }
         let dropped = run_of.feed(vec![token], false, |taps| signals(taps, step, &what("signals")));
         assert_eq!(dropped, want, "{}", what("dropped"));
-        if let (Some(score), Scores::Frozen(own)) = (step.get("score"), &run_of.evictor.scores) {
-            near(f64::from(own.at(Pos((prompt.len() + t) as u32))), score, tolerance, &what("score"));
+        if let (Some(score), Some(own)) = (step.get("score"), run_of.evictor.score.frozen()) {
+            near(f64::from(own.at(0, Pos((prompt.len() + t) as u32))), score, tolerance, &what("score"));
         }
-        if let Scores::Live(own) = &run_of.evictor.scores {
-            for sums in run["sums"].as_array().expect("sums").iter().filter(|sums| sums["step"] == t) {
+        if let Some(all) = run.get("sums").filter(|_| policy.score.is_live()) {
+            let own = run_of.evictor.score.scores(&run_of.cache).expect("sums");
+            for sums in all.as_array().expect("sums").iter().filter(|sums| sums["step"] == t) {
                 let held: Vec<u32> = run_of.cache.sets()[0].positions().map(|pos| pos.0).collect();
                 assert_eq!(held, ids(&sums["positions"]), "{}", what("kept set"));
-                for (got, want) in own.of(0).iter().zip(sums["values"].as_array().expect("values")) {
+                for (got, want) in own[0].iter().zip(sums["values"].as_array().expect("values")) {
                     near(f64::from(*got), want, ATTENTION_SUM, &what("sum"));
                 }
             }

@@ -12,11 +12,10 @@ use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::{ModelRef, open};
 use epikv_model::sampler::RandomStream;
-use epikv_signals::Chunk;
+use epikv_signals::{Chunk, Setup};
 use serde_json::Value;
 
 use crate::engine::evictor::Evictor;
-use crate::engine::scores::Scores;
 use crate::policy::budget::Limits;
 use crate::policy::parse::NamedPolicy;
 
@@ -57,12 +56,8 @@ fn check(decoder: &Decoder, prompt: &[u32], run: &Value) {
     let limits = Limits::new(budget, prompt.len(), policy.protect).expect("feasible");
     let stream = RandomStream { seed: 0, problem: 0, sample: 0 };
     let n_layers = decoder.config().n_layers;
-    let mut evictor = Evictor::new(
-        &policy,
-        limits,
-        stream,
-        Scores::new(policy.score, n_layers, limits.recency(), stream, None).expect("a score"),
-    );
+    let setup = Setup { recency: limits.recency(), stream, ..Setup::new(n_layers) };
+    let mut evictor = Evictor::new(&policy, limits, stream, policy.score.start(&setup).expect("a score"));
     let cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let mut cache = cache.with_rotation(policy.position.rotation()).expect("empty");
     let plan = policy.score.plan(n_layers).expect("deep enough");

@@ -6,13 +6,12 @@ use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
 use epikv_model::sampler::RandomStream;
 use epikv_model::session::FinishedRow;
-use epikv_signals::{Chunk, Signal};
+use epikv_signals::{Chunk, Setup, Signal};
 
 use crate::engine::certificate::Certificate;
 use crate::engine::decode::{Decoded, Generation, Series, Times};
 use crate::engine::evictor::Evictor;
 use crate::engine::recorder::Recorder;
-use crate::engine::scores::Scores;
 use crate::error::Result;
 use crate::policy::budget::Limits;
 use crate::policy::select::Protected;
@@ -81,13 +80,16 @@ impl UnderWay {
             _ => Capacity::Growing,
         };
         let cache = fresh_cache(decoder, policy, capacity, stream)?;
-        let scores = {
-            let n_layers = decoder.config().n_layers;
-            Scores::new(policy.score, n_layers, limits.recency(), stream, generation.labels.as_ref())?
+        let setup = Setup {
+            recency: limits.recency(),
+            stream,
+            labels: generation.labels.clone(),
+            ..Setup::new(decoder.config().n_layers)
         };
+        let score = policy.score.start(&setup)?;
         let budget = policy.evicts().then(|| limits.tokens());
         let work = Self {
-            evictor: Evictor::new(policy, limits, stream, scores),
+            evictor: Evictor::new(policy, limits, stream, score),
             certificate: Certificate::new(budget, policy.trigger.slack()),
             n_prompt,
             slots,

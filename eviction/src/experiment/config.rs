@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
 use epikv_schemas::EvictionRun;
+use epikv_signals::Need;
 use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
@@ -12,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::policy::budget::{Budget, Match};
 use crate::policy::parse::NamedPolicy;
 use crate::policy::registry::{FULL, POLICIES, find};
-use crate::policy::score::Score;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -167,7 +167,7 @@ impl Settings {
 pub fn parse_policies<'t>(texts: impl IntoIterator<Item = &'t str>, with_labels: bool) -> Result<Vec<NamedPolicy>> {
     let mut all = Vec::new();
     for text in texts.into_iter().flat_map(|text| text.split(',')).map(str::trim) {
-        let rows = || POLICIES.iter().filter(|row| with_labels || row.policy.score != Score::Labels);
+        let rows = || POLICIES.iter().filter(|row| with_labels || !row.policy.score.needs(Need::Labels));
         if text == "all" {
             all.extend(rows().map(NamedPolicy::from));
         } else if let Some(parts) = text.strip_prefix("all;") {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use epikv_schemas::LabelToken;
+use epikv_signals::Labels;
 
-use crate::engine::scores::Labels;
 use crate::error::{Error, Result};
 
 /// Labels by problem. The traces that were labelled must be named as the problems are, as `epikv trace` does.

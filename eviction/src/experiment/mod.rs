@@ -15,6 +15,7 @@ use epikv_model::Model;
 use epikv_model::cache::Capacity;
 use epikv_model::session::Ledger;
 use epikv_schemas::{EvictionRun, EvictionTiming, Record};
+use epikv_signals::Need;
 use epikv_tasks::problem::Problem;
 use epikv_tasks::prompt::Prompt;
 use serde_json::{Value, json};
@@ -29,7 +30,6 @@ use crate::experiment::labels::LabelSet;
 use crate::experiment::rows::{Cell, Writer};
 use crate::policy::budget::{Budget, Lengths, Limits};
 use crate::policy::parse::NamedPolicy;
-use crate::policy::score::Score;
 
 /// How far the experiment is.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +137,7 @@ fn checked<'p>(
         policy.fits(n_layers)?;
         let stream = settings.stream("", 0);
         fresh_cache(&model.decoder, &policy.policy, Capacity::Fixed(1), stream)?;
-        if policy.policy.score == Score::Labels && labels.is_none_or(LabelSet::is_empty) {
+        if policy.policy.score.needs(Need::Labels) && labels.is_none_or(LabelSet::is_empty) {
             return Err(Error::NoLabels { policy: policy.name.clone() });
         }
     }
@@ -289,7 +289,7 @@ impl Experiment<'_> {
     ) -> Result<()> {
         let (policy, sample) = (writer.policy, cell.sample);
         let mut labels = None;
-        if policy.policy.score == Score::Labels && cell.refused.is_none() {
+        if policy.policy.score.needs(Need::Labels) && cell.refused.is_none() {
             let found = self.labels.map(|labels| labels.of_problem(&item.problem.id, &item.prompt.ids));
             labels = found.transpose()?.flatten();
             if labels.is_none() {
@@ -333,7 +333,10 @@ impl Experiment<'_> {
         let can_run = |budget: &Budget| item.can_run(*budget, sample);
         let asked = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
         let tokens = asked.and_then(|tokens| self.settings.matched.after_eviction(tokens, policy.policy.trigger));
-        let labels = (policy.policy.score == Score::Labels)
+        let labels = policy
+            .policy
+            .score
+            .needs(Need::Labels)
             .then(|| self.labels.and_then(|l| l.of_problem(&item.problem.id, &item.prompt.ids).ok().flatten()))
             .flatten();
         let settings = self.settings;

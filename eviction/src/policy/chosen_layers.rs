@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use epikv_schemas::{Provenance, Selection, read_table};
+use epikv_signals::Bands;
 
 use crate::error::{LayersError, Result};
 use crate::policy::parse::NamedPolicy;
-use crate::policy::score::Score;
 
 /// Problems that an error names.
 const SHOWN: usize = 3;
@@ -82,18 +82,19 @@ impl ChosenLayers {
         let mut used = false;
         let with = |named: NamedPolicy| -> Result<NamedPolicy> {
             let mut policy = named.policy;
-            let Score::Epikv(bands) = policy.score else { return Ok(named) };
-            if bands.layers.is_some() {
+            let name = policy.score.spec().name;
+            let bands = Bands::parse(policy.score.argument()).filter(|_| ["epikv", "epikv-raw"].contains(&name));
+            let Some(bands) = bands.filter(|bands| bands.layers.is_none()) else {
                 return Ok(named);
-            }
+            };
             used = true;
-            let text = match (self.plus, self.minus, bands.raw) {
-                (Some(a), Some(b), raw) => {
+            let text = match (self.plus, self.minus, name) {
+                (Some(a), Some(b), _) => {
                     let window = bands.window.map_or_else(String::new, |window| format!("+window{window}"));
-                    format!("{}({a}+{b}{window})", if raw { "epikv-raw" } else { "epikv" })
+                    format!("{name}({a}+{b}{window})")
                 }
-                (Some(a), None, false) => format!("layer({a})"),
-                (None, Some(b), false) => format!("layer(-{b})"),
+                (Some(a), None, "epikv") => format!("layer({a})"),
+                (None, Some(b), "epikv") => format!("layer(-{b})"),
                 _ => {
                     let (path, policy) = (self.path.clone(), named.to_string());
                     return Err(LayersError::NoPair { path, policy }.into());

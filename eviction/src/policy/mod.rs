@@ -2,12 +2,9 @@
 
 pub(crate) mod budget;
 pub(crate) mod chosen_layers;
-pub(crate) mod own_score;
 pub(crate) mod parse;
 pub(crate) mod registry;
-pub(crate) mod score;
 pub(crate) mod select;
-mod windows;
 
 use std::fmt;
 
@@ -15,7 +12,7 @@ pub use epikv_model::cache::Precision as CacheNumbers;
 use epikv_model::cache::{Rotation, Scope};
 use epikv_model::sampler::RandomStream;
 
-use crate::policy::score::Score;
+use epikv_signals::{Need, ScoreRef};
 
 /// What is kept whatever it scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +92,7 @@ pub enum PositionMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// What a token is worth.
-    pub score: Score,
+    pub score: ScoreRef,
     /// What is kept whatever it scores.
     pub protect: Protect,
     /// How the kept tokens are chosen.
@@ -120,7 +117,7 @@ impl Policy {
 
     /// Whether it draws random numbers, so that another seed gives another run.
     pub fn draws(&self) -> bool {
-        (self.evicts() && (self.score == Score::Random || self.select.draw))
+        (self.evicts() && (self.score.needs(Need::RandomNumbers) || self.select.draw))
             || matches!(self.cache, CacheNumbers::Jitter(_))
     }
 

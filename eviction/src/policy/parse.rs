@@ -6,12 +6,13 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use epikv_model::cache::Scope;
+use epikv_signals::score_forms;
 
 use crate::error::{Error, Result};
 use crate::policy::registry::{POLICIES, PolicyRow, find};
-use crate::policy::score::FORMS;
 use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
 
 /// A policy under the name that tables and files give it.
@@ -26,19 +27,24 @@ pub struct NamedPolicy {
 }
 
 /// The parts of a policy and the values that each may have.
-pub static PARTS: &[(&str, &str)] = &[
-    ("score", FORMS),
-    ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
-    (
-        "select",
-        "top-k or draw (by chance, in proportion to the score); +values(N%) keeps so much of the budget for the largest value ranges",
-    ),
-    ("trigger", "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill; N up to 1048576"),
-    ("scope", "global, per-layer, per-head"),
-    ("position", "logical, rewound, compacted"),
-    ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
-    ("seed", "0 or another number, for policies that draw"),
-];
+pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    vec![
+        ("score", score_forms()),
+        ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
+        (
+            "select",
+            "top-k or draw (by chance, in proportion to the score); +values(N%) keeps so much of the budget for the largest value ranges",
+        ),
+        (
+            "trigger",
+            "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill; N up to 1048576",
+        ),
+        ("scope", "global, per-layer, per-head"),
+        ("position", "logical, rewound, compacted"),
+        ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
+        ("seed", "0 or another number, for policies that draw"),
+    ]
+});
 
 /// The names alone.
 const PART_NAMES: &[&str] = &["score", "protect", "select", "trigger", "scope", "position", "cache", "seed"];
@@ -68,7 +74,7 @@ impl FromStr for NamedPolicy {
             let (name, value) = part.split_once('=').ok_or_else(form)?;
             let (name, value) = (name.trim(), value.trim());
             match name {
-                "score" => policy.score = value.parse()?,
+                "score" => policy.score = value.parse().map_err(|_| wrong("score", value))?,
                 "protect" => policy.protect = value.parse()?,
                 "select" => policy.select = value.parse()?,
                 "trigger" => policy.trigger = value.parse()?,
@@ -133,7 +139,7 @@ impl NamedPolicy {
     /// # Errors
     /// With its name, if it is not.
     pub(crate) fn fits(&self, n_layers: usize) -> Result<()> {
-        self.policy.score.plan(n_layers).map(drop).map_err(|error| error.of("policy", &self.name))
+        self.policy.score.plan(n_layers).map(drop).map_err(|error| Error::from(error).of("policy", &self.name))
     }
 
     /// The same policy with other draws.

@@ -1,10 +1,9 @@
 //! The table of all policies. A new one is a row here, and a part of its own where it has something special.
 
 use epikv_model::cache::Scope;
-use epikv_signals::{AttentionRows, KeyScore, Lag, LagScore, WindowAttention};
+use epikv_signals::ScoreRef;
 
 use crate::error::{Error, Result};
-use crate::policy::score::{Bands, Score};
 use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
 
 /// A row of the table.
@@ -23,9 +22,14 @@ pub struct PolicyRow {
 /// Prompt and recent tokens.
 const USUAL: Protect = Protect { prompt: true, sinks: 0, recency: Recency::Budget };
 
+/// The row of [`SCORES`](epikv_signals::SCORES) of a name, looked up while this crate is compiled.
+const fn score(name: &str) -> ScoreRef {
+    ScoreRef::named(name).expect("a row of the table of scores")
+}
+
 /// What rows share, so that they differ only in what is special to them: equal protection, one kept set, logical positions.
 pub const COMMON: Policy = Policy {
-    score: Score::Recency,
+    score: score("recency"),
     protect: USUAL,
     select: Select::TOP_K,
     trigger: Trigger::Each,
@@ -83,21 +87,21 @@ pub static POLICIES: &[PolicyRow] = &[
         name: RANDOM,
         doc: "Keeps the prompt, the recent tokens and a uniform sample of those between them",
         source: "baseline",
-        policy: Policy { score: Score::Random, ..COMMON },
+        policy: Policy { score: score("random"), ..COMMON },
     },
     PolicyRow {
         name: "h2o",
         doc: "Keeps what has received most attention since the start, for each layer and KV head",
         source: "H2O (arXiv 2306.14048). Differs from the published code in: the prompt is protected, query heads of a \
                  group share a kept set by their mean, sums are f32, recency is min(128, K/4) and not K/2",
-        policy: Policy { score: Score::H2o(AttentionRows::All), scope: Scope::PerHead, ..COMMON },
+        policy: Policy { score: score("h2o"), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "tova",
         doc: "Keeps what the newest token looks at most, for each layer",
         source: "TOVA (arXiv 2401.06104), score as kvpress `TOVAPress`: the mean over heads. Differs from there in: prompt and \
                  recent tokens are protected, not the newest alone",
-        policy: Policy { score: Score::H2o(AttentionRows::Newest), scope: Scope::PerLayer, ..COMMON },
+        policy: Policy { score: score("tova"), scope: Scope::PerLayer, ..COMMON },
     },
     PolicyRow {
         name: "raas",
@@ -106,7 +110,7 @@ pub static POLICIES: &[PolicyRow] = &[
                  equally old tokens the older goes, and the newest is protected; from the published code in: tokens, not pages \
                  of 16",
         policy: Policy {
-            score: Score::Raas,
+            score: score("raas"),
             protect: Protect { prompt: true, sinks: 0, recency: Recency::Tokens(1) },
             ..COMMON
         },
@@ -118,7 +122,7 @@ pub static POLICIES: &[PolicyRow] = &[
                  Differs from the published code in: query heads of a group share a kept set by their mean, and the window is \
                  no longer than the recency of the budget",
         policy: Policy {
-            score: Score::Window(WindowAttention::SNAPKV),
+            score: score("snapkv"),
             protect: Protect { prompt: false, ..USUAL },
             trigger: Trigger::Prefill,
             scope: Scope::PerHead,
@@ -131,7 +135,7 @@ pub static POLICIES: &[PolicyRow] = &[
         source: "SnapKV (arXiv 2404.14469) while decoding, as the baseline of R-KV (arXiv 2505.24133) has it. Differs from there \
                  in: prompt and recent tokens are protected, and neighbours are those in time",
         policy: Policy {
-            score: Score::Window(WindowAttention::SNAPKV_DECODE),
+            score: score("snapkv-decode"),
             trigger: Trigger::Buffer(128),
             scope: Scope::PerHead,
             ..COMMON
@@ -142,12 +146,7 @@ pub static POLICIES: &[PolicyRow] = &[
         doc: "Keeps what the last 8 tokens look at and other keys do not say too, every 128 tokens, for each layer and KV head",
         source: "R-KV (arXiv 2505.24133), lambda 0.1. Differs from the published code in: prompt and recent tokens are protected, \
                  neighbours are those in time, and a key like no other changes nothing",
-        policy: Policy {
-            score: Score::Window(WindowAttention::R_KV),
-            trigger: Trigger::Buffer(128),
-            scope: Scope::PerHead,
-            ..COMMON
-        },
+        policy: Policy { score: score("r-kv"), trigger: Trigger::Buffer(128), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "vase",
@@ -155,7 +154,7 @@ pub static POLICIES: &[PolicyRow] = &[
         source: "VaSE-AttnV (arXiv 2606.03928): 4 sinks, a quarter of the budget by value range, a buffer of 64. Differs from the \
                  published code in: the recent tokens are those of the budget (64 at K = 256), and neighbours are those in time",
         policy: Policy {
-            score: Score::Window(WindowAttention::VASE),
+            score: score("vase"),
             protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget },
             select: Select { draw: true, values: 25 },
             trigger: Trigger::Buffer(64),
@@ -168,58 +167,53 @@ pub static POLICIES: &[PolicyRow] = &[
         doc: "Keeps tokens whose channels spread most on the scale of the 128 tokens after, for each layer and KV head",
         source: "LagKV (arXiv 2504.04704), score as kvpress `LagKVPress`. Differs from there in: prompt and recent tokens are \
                  protected, and it evicts when a chunk is over the budget",
-        policy: Policy {
-            score: Score::Lag(LagScore { lag: Lag::Next, chunk: LagScore::CHUNK }),
-            trigger: Trigger::Buffer(128),
-            scope: Scope::PerHead,
-            ..COMMON
-        },
+        policy: Policy { score: score("lag-kv"), trigger: Trigger::Buffer(128), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "epikv-lag",
         doc: "Keeps tokens whose channels, keys and values, spread most on the scale of the 128 tokens before",
         source: "`lag_kv` of EpiKV's authors (arXiv 2606.26472), their Lag-KV, which is not LagKV. Differs from the published \
                  runs in: positions, as epikv",
-        policy: Policy { score: Score::Lag(LagScore { lag: Lag::Previous, chunk: LagScore::CHUNK }), ..COMMON },
+        policy: Policy { score: score("epikv-lag"), ..COMMON },
     },
     PolicyRow {
         name: "kv-key",
         doc: "Keeps tokens around which keys vary most over their channels (rolling mean of 64)",
         source: "EpiKV (arXiv 2606.26472), `kv_key`",
-        policy: Policy { score: Score::KvKey, ..COMMON },
+        policy: Policy { score: score("kv-key"), ..COMMON },
     },
     PolicyRow {
         name: "k-norm",
         doc: "Keeps tokens whose keys are short, for each layer and KV head",
         source: "K-norm (arXiv 2406.11430), score as kvpress `KnormPress`. Differs from there in: prompt and recent tokens are \
                  protected, and it evicts after each step",
-        policy: Policy { score: Score::Keys(KeyScore::Norm), scope: Scope::PerHead, ..COMMON },
+        policy: Policy { score: score("k-norm"), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "key-diff",
         doc: "Keeps tokens whose keys point away from the mean direction, for each layer and KV head",
         source: "KeyDiff (arXiv 2504.15364), score as kvpress `KeyDiffPress`. Differs from there as k-norm does",
-        policy: Policy { score: Score::Keys(KeyScore::Difference), scope: Scope::PerHead, ..COMMON },
+        policy: Policy { score: score("key-diff"), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "epikv",
         doc: "Keeps tokens whose step is unusually large at layer 10 and not at layer 21: z10 - z21",
         source: "EpiKV (arXiv 2606.26472), `hs_variance_detrend`. Differs from the published runs in: positions, which \
                  are logical and not rewound",
-        policy: Policy { score: Score::Epikv(Bands { raw: false, layers: None, window: None }), ..COMMON },
+        policy: Policy { score: score("epikv"), ..COMMON },
     },
     PolicyRow {
         name: "epikv-raw",
         doc: "Keeps tokens around which steps are larger at layer 10 than at layer 21: mean64(g10) - mean64(g21)",
         source: "EpiKV (arXiv 2606.26472), `hs_variance`. Differs from the published runs in: positions, as epikv",
-        policy: Policy { score: Score::Epikv(Bands { raw: true, layers: None, window: None }), ..COMMON },
+        policy: Policy { score: score("epikv-raw"), ..COMMON },
     },
     PolicyRow {
         name: "oracle-labels",
         doc: "Keeps the tokens that occlusion labels of the same problem call important; unlabelled ones first",
         source: "upper baseline; labels are those of `epikv label`, by position. After the first token that differs from \
                  the labelled trace they speak of other tokens",
-        policy: Policy { score: Score::Labels, ..COMMON },
+        policy: Policy { score: score("labels"), ..COMMON },
     },
 ];
 

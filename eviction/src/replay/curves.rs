@@ -8,15 +8,14 @@ use std::collections::BTreeSet;
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Pos, Scope};
 use epikv_schemas::EvictionCurve;
-use epikv_signals::Chunk;
+use epikv_signals::{Chunk, Labels, Setup, Step};
 use epikv_stats::{Ties, top_k};
 
 use super::answers::Answers;
 use super::{Recording, Worker};
-use crate::engine::scores::{Labels, Scores};
+use crate::engine::evictor::checked_scores;
 use crate::error::{Error, Result};
 use crate::policy::parse::NamedPolicy;
-use crate::policy::score::Score;
 
 /// The first policy of each score, by the score's name: what has curves of its own.
 pub(super) fn of_scores<'a>(worker: &Worker<'a>) -> Vec<(String, &'a NamedPolicy)> {
@@ -70,19 +69,18 @@ fn of_tokens(
     labels: Option<&Labels>,
 ) -> Result<Vec<f32>> {
     let decoder = &worker.model.decoder;
-    let score = policy.policy.score;
-    let plan = score.plan(decoder.config().n_layers)?;
+    let plan = policy.policy.score.plan(decoder.config().n_layers)?;
     let stream = policy.policy.stream(worker.ask.settings.stream(&recording.trace.problem_id, 0));
-    let mut scores = Scores::new(score, decoder.config().n_layers, usize::MAX, stream, labels)?;
+    let setup = Setup { stream, labels: labels.cloned(), ..Setup::new(decoder.config().n_layers) };
+    let mut score = policy.policy.score.start(&setup)?;
     let mut cache = decoder.cache(Scope::Global, Capacity::Fixed(recording.fed().len()))?;
     let (prompt, rest) = recording.fed().split_at(recording.n_prompt);
-    // A time of the last look is made step by step; the other scores are the same for any chunks.
-    let step = if score == Score::Raas { 1 } else { rest.len().max(1) };
+    let step = if score.by_single_tokens() { 1 } else { rest.len().max(1) };
     for (tokens, is_prompt) in std::iter::once((prompt, true)).chain(rest.chunks(step).map(|chunk| (chunk, false))) {
         let input = RowInput::next(&cache, tokens.to_vec(), LogitsOf::None);
         let taps = decoder.forward(&[input], &mut [&mut cache], &plan)?.taps;
-        scores.push(&Chunk::new(&taps, 0..tokens.len()), &cache, is_prompt)?;
+        score.observe(&Step { chunk: &Chunk::new(&taps, 0..tokens.len()), cache: &cache, prompt: is_prompt })?;
     }
-    let all = scores.of(&cache)?.swap_remove(0);
+    let all = checked_scores(&*score, &cache)?.swap_remove(0);
     Ok(all[recording.n_prompt..].to_vec())
 }

@@ -8,13 +8,12 @@ use std::time::Duration;
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::RowCache;
 use epikv_model::taps::ProbePlan;
-use epikv_signals::Chunk;
+use epikv_signals::{Chunk, Labels};
 
 use super::mass::Mass;
 use super::{Recording, Worker, lengths};
 use crate::engine::certificate::Certificate;
 use crate::engine::decode::Generation;
-use crate::engine::scores::Labels;
 use crate::engine::under_way::UnderWay;
 use crate::error::{Error, Result};
 use crate::policy::budget::{Budget, Limits};

@@ -28,6 +28,7 @@ use epikv_model::Model;
 use epikv_model::config::ModelConfig;
 use epikv_model::session::side_by_side;
 use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Record, Trace, TraceError};
+use epikv_signals::{Labels, Need};
 use serde_json::{Value, json};
 
 pub use self::cells::ReplayCells;
@@ -36,14 +37,12 @@ pub use self::predict::{Prediction, predict};
 pub use self::summary::{ReplayGroup, ReplaySummary};
 
 use self::answers::{Answered, Answers};
-use crate::engine::scores::Labels;
 use crate::error::{Error, Result};
 use crate::experiment::Progress;
 use crate::experiment::config::Settings;
 use crate::experiment::labels::LabelSet;
 use crate::policy::budget::{Budget, Lengths};
 use crate::policy::parse::NamedPolicy;
-use crate::policy::score::Score;
 
 /// What came of a replay.
 #[derive(Debug, Default)]
@@ -124,7 +123,7 @@ pub fn replay(
     let policies: Vec<NamedPolicy> = policies.into_iter().filter(|policy| policy.policy.evicts()).collect();
     for policy in &policies {
         policy.fits(model.decoder.config().n_layers)?;
-        if policy.policy.score == Score::Labels && set.is_empty() {
+        if policy.policy.score.needs(Need::Labels) && set.is_empty() {
             return Err(Error::NoLabels { policy: policy.name.clone() });
         }
     }

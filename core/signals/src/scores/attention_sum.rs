@@ -13,11 +13,47 @@
 //! # References
 //! H2O (arXiv 2306.14048), section 4, "heavy hitters"; TOVA (arXiv 2401.06104), section 3: the newest row.
 
-use epikv_model::cache::{RowCache, Scope};
+use epikv_model::cache::{Pos, RowCache, Scope};
 use epikv_model::taps::{AttentionTap, ProbePlan};
 
+use super::ordered::Ordered;
+use super::score::{Need, Score, ScoreSpec, Step};
+use super::table::{Form, ScoreRow};
 use crate::error::{Error, Result};
-use crate::taps::Chunk;
+
+pub(crate) static H2O: ScoreSpec = ScoreSpec {
+    name: "h2o",
+    doc: "Attention received since the start, mean over query heads; h2o(decode): since the end of the prompt",
+    source: "H2O (arXiv 2306.14048), section 4",
+    differs: "query heads of a group share a kept set by their mean, and sums are f32",
+    needs: &[Need::Attention],
+    forms: &["decode"],
+    weight: true,
+    ..ScoreSpec::BLANK
+};
+
+pub(crate) static TOVA: ScoreSpec = ScoreSpec {
+    name: "tova",
+    doc: "Attention received from the newest token, mean over query heads",
+    source: "TOVA (arXiv 2401.06104), section 3, as kvpress `TOVAPress`",
+    needs: &[Need::Attention],
+    weight: true,
+    ..ScoreSpec::BLANK
+};
+
+/// The rows of the table.
+pub(crate) const H2O_ROW: ScoreRow = ScoreRow::with_argument(&H2O, h2o);
+pub(crate) const TOVA_ROW: ScoreRow =
+    ScoreRow::plain(&TOVA, |setup| Ok(Box::new(AttentionSum::new(AttentionRows::Newest, setup.n_layers))));
+
+fn h2o(argument: &str) -> Option<Form> {
+    let rows = match argument {
+        "" => AttentionRows::All,
+        "decode" => AttentionRows::Decode,
+        _ => return None,
+    };
+    Some(Form::new(argument, move |setup| Ok(Box::new(AttentionSum::new(rows, setup.n_layers)))))
+}
 
 /// Which rows of the attention matrix are summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,8 +72,8 @@ pub enum AttentionRows {
 pub struct AttentionSum {
     rows: AttentionRows,
     n_layers: usize,
-    /// By kept set, in order of positions.
-    sums: Vec<Vec<f32>>,
+    /// By kept set.
+    sums: Vec<Ordered>,
 }
 
 impl AttentionSum {
@@ -46,26 +82,33 @@ impl AttentionSum {
         Self { rows, n_layers, sums: Vec::new() }
     }
 
-    /// What the forward pass must record.
-    pub fn plan(rows: AttentionRows, n_layers: usize) -> ProbePlan {
-        let tap = |layer| match rows {
+    /// The sums of a kept set, in order of positions.
+    pub fn of(&self, set: usize) -> &[f32] {
+        self.sums.get(set).map_or(&[], Ordered::values)
+    }
+}
+
+impl Score for AttentionSum {
+    fn spec(&self) -> &'static ScoreSpec {
+        if self.rows == AttentionRows::Newest { &TOVA } else { &H2O }
+    }
+
+    fn plan(&self) -> ProbePlan {
+        let tap = |layer| match self.rows {
             AttentionRows::Newest => AttentionTap::Rows(layer, 1),
             AttentionRows::All | AttentionRows::Decode => AttentionTap::ColumnSum(layer),
         };
-        (0..n_layers).fold(ProbePlan::default(), |plan, layer| plan.attention(tap(layer)))
+        (0..self.n_layers).fold(ProbePlan::default(), |plan, layer| plan.attention(tap(layer)))
     }
 
-    /// Takes what the new tokens of a pass, prompt tokens or generated ones, gave to the tokens that `cache` holds.
-    ///
-    /// # Errors
-    /// If the pass did not observe the attention of this cache.
-    pub fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
+    fn observe(&mut self, step: &Step<'_>) -> Result<()> {
+        let Step { chunk, cache, prompt } = *step;
         let sets = cache.sets();
-        self.sums.resize(sets.len(), Vec::new());
+        self.sums.resize(sets.len(), Ordered::default());
         for (sums, set) in self.sums.iter_mut().zip(sets) {
-            sums.resize(set.len(), 0.0);
+            sums.grow(set, 0.0);
             if self.rows == AttentionRows::Newest {
-                sums.fill(0.0);
+                sums.values_mut().fill(0.0);
             }
         }
         if prompt && self.rows == AttentionRows::Decode {
@@ -84,7 +127,7 @@ impl AttentionSum {
                     Scope::PerHead => (layer * heads.len() + head, 1, true),
                 };
                 let weights = if self.rows == AttentionRows::Newest { &seen.last_rows } else { &seen.column_sum };
-                let sums = &mut self.sums[set];
+                let sums = self.sums[set].values_mut();
                 let group = weights.len() / sums.len().max(1);
                 if group == 0 || group * sums.len() != weights.len() {
                     return Err(Error::AttentionShape { layer, expected: sums.len(), got: weights.len() });
@@ -104,19 +147,17 @@ impl AttentionSum {
                 }
             }
             if heads.is_empty() {
-                return Err(Error::AttentionShape { layer, expected: self.sums[0].len(), got: 0 });
+                return Err(Error::AttentionShape { layer, expected: self.of(0).len(), got: 0 });
             }
         }
         Ok(())
     }
 
-    /// The sums of a kept set, in order of positions.
-    pub fn of(&self, set: usize) -> &[f32] {
-        self.sums.get(set).map_or(&[], Vec::as_slice)
+    fn scores(&self, _: &RowCache) -> Result<Vec<Vec<f32>>> {
+        Ok(self.sums.iter().map(|sums| sums.values().to_vec()).collect())
     }
 
-    /// Forgets the token at a place in the order of a kept set, which was evicted.
-    pub fn remove(&mut self, set: usize, place: usize) {
-        self.sums[set].remove(place);
+    fn evicted(&mut self, set: usize, pos: Pos) {
+        self.sums[set].remove(pos);
     }
 }

@@ -16,8 +16,32 @@
 
 use epikv_model::cache::RowCache;
 
+use super::score::{Need, Score, ScoreSpec};
+use super::table::ScoreRow;
 use crate::error::Result;
+use crate::formulas::direction::Directions;
+use crate::formulas::numbers::norm;
 use crate::taps::held::{Held, by_set};
+
+pub(crate) static NORM: ScoreSpec = ScoreSpec {
+    name: "k-norm",
+    doc: "Minus the length of the key",
+    source: "K-norm (arXiv 2406.11430), as kvpress `KnormPress`",
+    needs: &[Need::Keys],
+    ..ScoreSpec::BLANK
+};
+
+pub(crate) static DIFFERENCE: ScoreSpec = ScoreSpec {
+    name: "key-diff",
+    doc: "Minus the cosine of the key with the mean direction of the keys held",
+    source: "KeyDiff (arXiv 2504.15364), as kvpress `KeyDiffPress`",
+    needs: &[Need::Keys],
+    ..ScoreSpec::BLANK
+};
+
+/// The rows of the table.
+pub(crate) const NORM_ROW: ScoreRow = ScoreRow::plain(&NORM, |_| Ok(Box::new(KeyScore::Norm)));
+pub(crate) const DIFFERENCE_ROW: ScoreRow = ScoreRow::plain(&DIFFERENCE, |_| Ok(Box::new(KeyScore::Difference)));
 
 /// A score by keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,34 +53,28 @@ pub enum KeyScore {
 }
 
 impl KeyScore {
-    /// The scores of the tokens that each kept set of a cache holds, in order of positions.
-    ///
-    /// # Errors
-    /// If the keys are not on the CPU.
-    pub fn of(self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
-        by_set(cache, |_, held| self.of_head(held))
-    }
-
     /// The scores of one head.
     fn of_head(self, held: Held<'_>) -> Vec<f64> {
-        let norm = |key: &[f32]| key.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         let keys = || (0..held.len()).map(|place| held.key(place));
         if self == Self::Norm {
             return keys().map(|key| -norm(key)).collect();
         }
-        let mut anchor = vec![0.0; held.head_dim];
-        for key in keys() {
-            let length = norm(key);
-            if length > 0.0 {
-                anchor.iter_mut().zip(key).for_each(|(sum, &x)| *sum += f64::from(x) / length);
-            }
+        let mut directions = Directions::default();
+        keys().for_each(|key| directions.add(key));
+        let mean = directions.mean();
+        keys().map(|key| -mean.cosine(key).unwrap_or(0.0)).collect()
+    }
+}
+
+impl Score for KeyScore {
+    fn spec(&self) -> &'static ScoreSpec {
+        match self {
+            Self::Norm => &NORM,
+            Self::Difference => &DIFFERENCE,
         }
-        let anchor_norm = anchor.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let cosine = |key: &[f32]| {
-            let product: f64 = key.iter().zip(&anchor).map(|(&x, a)| f64::from(x) * a).sum();
-            let lengths = norm(key) * anchor_norm;
-            if lengths > 0.0 { product / lengths } else { 0.0 }
-        };
-        keys().map(|key| -cosine(key)).collect()
+    }
+
+    fn scores(&self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+        by_set(cache, |_, held| self.of_head(held))
     }
 }

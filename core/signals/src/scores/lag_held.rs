@@ -24,14 +24,61 @@
 //! `LagKV` (arXiv 2504.04704), section 3, as `LagKVPress` of NVIDIA's kvpress has it; `lag_kv` and `lag_kv_key` in the code of
 //! `EpiKV`'s authors (arXiv 2606.26472).
 
-use epikv_model::cache::RowCache;
+use epikv_model::cache::{RowCache, SlotMap};
 
-use crate::error::Result;
-use crate::numbers::{deviation, scaled, softmax};
+use super::score::{Need, Score, ScoreSpec};
+use super::table::{Form, ScoreRow};
+use crate::error::{Error, Result};
+use crate::formulas::spread::{Extremes, spread, weights};
 use crate::taps::held::{Held, by_set, each_head};
 
 /// Tokens at the start that `lag-kv` sets apart.
 const SINKS: usize = 4;
+
+/// Tokens of a chunk at most.
+const LONGEST: usize = 1 << 20;
+
+pub(crate) static LAG_KV: ScoreSpec = ScoreSpec {
+    name: "lag-kv",
+    doc: "Rank within its chunk of how much the channels of key and value spread on the scale of the chunk of 128 after",
+    source: "LagKV (arXiv 2504.04704), section 3, as kvpress `LagKVPress`",
+    differs: "what is held is ranked anew under one budget, while its code cuts each chunk once",
+    needs: &[Need::Keys, Need::Values],
+    forms: &["CHUNK"],
+    ..ScoreSpec::BLANK
+};
+
+pub(crate) static EPIKV_LAG: ScoreSpec = ScoreSpec {
+    name: "epikv-lag",
+    doc: "How much the channels of key and value, means over layers, spread on the scale of the chunk of 128 before",
+    source: "`lag_kv` in the code of EpiKV's authors (arXiv 2606.26472)",
+    needs: &[Need::Keys, Need::Values],
+    forms: &["CHUNK"],
+    ..ScoreSpec::BLANK
+};
+
+pub(crate) static EPIKV_LAG_KEY: ScoreSpec = ScoreSpec {
+    name: "epikv-lag-key",
+    doc: "As epikv-lag, of keys alone",
+    source: "`lag_kv_key` in the code of EpiKV's authors (arXiv 2606.26472)",
+    needs: &[Need::Keys],
+    forms: &["CHUNK"],
+    ..ScoreSpec::BLANK
+};
+
+/// The rows of the table.
+pub(crate) const LAG_KV_ROW: ScoreRow = ScoreRow::with_argument(&LAG_KV, |argument| parse(Lag::Next, argument));
+pub(crate) const EPIKV_LAG_ROW: ScoreRow =
+    ScoreRow::with_argument(&EPIKV_LAG, |argument| parse(Lag::Previous, argument));
+pub(crate) const EPIKV_LAG_KEY_ROW: ScoreRow =
+    ScoreRow::with_argument(&EPIKV_LAG_KEY, |argument| parse(Lag::PreviousKeys, argument));
+
+/// The score with the chunk that the argument says.
+fn parse(lag: Lag, argument: &str) -> Option<Form> {
+    let chunk = if argument.is_empty() { LagScore::CHUNK } else { argument.parse().ok()? };
+    let written = if chunk == LagScore::CHUNK { String::new() } else { chunk.to_string() };
+    (1..=LONGEST).contains(&chunk).then(|| Form::new(written, move |_| Ok(Box::new(LagScore { lag, chunk }))))
+}
 
 /// Which of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,21 +104,6 @@ impl LagScore {
     /// Tokens of a chunk unless told otherwise.
     pub const CHUNK: usize = 128;
 
-    /// The scores of the tokens that each kept set of a cache holds, in order of positions.
-    ///
-    /// # Errors
-    /// If keys or values are not on the CPU.
-    pub fn of(self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
-        match self.lag {
-            Lag::Next => by_set(cache, |_, held| self.next(held)),
-            Lag::Previous | Lag::PreviousKeys => {
-                let scores = self.previous(cache)?;
-                // One number a token whatever the scope, so all sets hold the same tokens.
-                Ok(cache.sets().iter().map(|set| scores[..set.len()].to_vec()).collect())
-            }
-        }
-    }
-
     /// By the chunk after, of one head.
     fn next(self, held: Held<'_>) -> Vec<f64> {
         let n = held.len();
@@ -84,11 +116,11 @@ impl LagScore {
         for chunk in 0..n_chunks - 1 {
             let own = SINKS + chunk * self.chunk..SINKS + (chunk + 1) * self.chunk;
             let after = own.end..own.end + self.chunk;
-            let weights = |of: &dyn Fn(usize) -> Vec<f64>| {
-                let (own, after): (Vec<_>, Vec<_>) = (own.clone().map(of).collect(), after.clone().map(of).collect());
-                softmax(&spread(&own, Some(&after)))
+            let of = |vector: &dyn Fn(usize) -> Vec<f64>| {
+                let of_places = |places: &std::ops::Range<usize>| places.clone().map(vector).collect::<Vec<_>>();
+                weights(&of_places(&own), &of_places(&after))
             };
-            let both = weights(&|at| wide(held.key(at))).into_iter().zip(weights(&|at| wide(held.value(at))));
+            let both = of(&|at| wide(held.key(at))).into_iter().zip(of(&|at| wide(held.value(at))));
             let ranks = ranks(&both.map(|(k, v)| k + v).collect::<Vec<_>>());
             scores[own].iter_mut().zip(ranks).for_each(|(score, rank)| *score = rank as f64 / self.chunk as f64);
         }
@@ -118,9 +150,10 @@ impl LagScore {
             of_head.iter_mut().flatten().for_each(|x| *x /= n_layers);
             let mut before = None;
             for (at, own) in of_head.chunks(self.chunk).enumerate() {
-                let own_scores = &mut scores[at * self.chunk..][..own.len()];
-                own_scores.iter_mut().zip(spread(own, before)).for_each(|(score, s)| *score += s / n_heads);
-                before = Some(own);
+                for (score, vector) in scores[at * self.chunk..].iter_mut().zip(own) {
+                    *score += spread(vector, before.as_ref()) / n_heads;
+                }
+                before = Some(Extremes::of(own.iter().map(Vec::as_slice)));
             }
         }
         Ok(scores.into_iter().map(|score| score as f32).collect())
@@ -131,22 +164,28 @@ fn wide(x: &[f32]) -> Vec<f64> {
     x.iter().map(|&x| f64::from(x)).collect()
 }
 
-/// The deviation of each token over its channels, scaled by the extremes of `scale` where there is one.
-fn spread(tokens: &[Vec<f64>], scale: Option<&[Vec<f64>]>) -> Vec<f64> {
-    let extremes: Option<Vec<(f64, f64)>> = scale.map(|scale| {
-        let channels = scale.first().map_or(0, Vec::len);
-        let of = |channel: usize| scale.iter().map(move |token| token[channel]);
-        let ends = |channel| of(channel).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
-        (0..channels).map(ends).collect()
-    });
-    let one = |token: &Vec<f64>| match &extremes {
-        Some(extremes) => {
-            let own = token.iter().zip(extremes).map(|(&x, &(lo, hi))| scaled(x, lo, hi));
-            deviation(&own.collect::<Vec<_>>())
+impl Score for LagScore {
+    fn spec(&self) -> &'static ScoreSpec {
+        match self.lag {
+            Lag::Next => &LAG_KV,
+            Lag::Previous => &EPIKV_LAG,
+            Lag::PreviousKeys => &EPIKV_LAG_KEY,
         }
-        None => deviation(token),
-    };
-    tokens.iter().map(one).collect()
+    }
+
+    fn scores(&self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+        match self.lag {
+            Lag::Next => by_set(cache, |_, held| self.next(held)),
+            Lag::Previous | Lag::PreviousKeys => {
+                // One number a token whatever the scope: a mean over layers is one of the same tokens.
+                let held = cache.sets().iter().map(SlotMap::len);
+                if held.clone().any(|n| n != cache.sets()[0].len()) {
+                    return Err(Error::UnequalSets { score: self.spec().name, held: held.collect() });
+                }
+                Ok(vec![self.previous(cache)?; cache.sets().len()])
+            }
+        }
+    }
 }
 
 /// How many are smaller, for each; among equals the newer counts as larger.
@@ -179,11 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn spread_is_on_the_scale_it_is_given() {
-        let tokens = [vec![1.0, 3.0]];
-        assert!((spread(&tokens, None)[0] - 2.0_f64.sqrt()).abs() < 1e-12);
-        let scale = [vec![0.0, 1.0], vec![2.0, 5.0]];
-        assert!(spread(&tokens, Some(&scale))[0] < 1e-8, "both channels are half way");
+    fn among_equals_the_newer_ranks_higher() {
         assert_eq!(ranks(&[3.0, 1.0, 1.0]), [2, 0, 1]);
     }
 }

@@ -1,18 +1,32 @@
-//! Scores: what a held token is worth to a policy.
+//! Scores: what a held token is worth to a policy, and their table.
 
 mod attention_sum;
+mod epikv;
+mod frozen;
 mod key_score;
+mod kv_key;
+mod labels;
 mod lag_held;
-#[cfg(test)]
-mod parity;
-mod redundancy;
+mod layer;
+mod ordered;
+mod random;
+mod recency;
+mod reference;
+mod score;
 mod stamps;
+mod table;
 mod value_range;
-mod window_attention;
+mod window;
 
 pub use attention_sum::{AttentionRows, AttentionSum};
+pub use epikv::Bands;
+pub use frozen::{Frozen, SignalScore};
 pub use key_score::KeyScore;
 pub use lag_held::{Lag, LagScore};
+pub use layer::OneLayer;
+pub use reference::{ScoreRef, score_forms};
+pub use score::{Labels, Need, Score, ScoreSpec, Setup, Step};
 pub use stamps::Stamps;
+pub use table::{BuildScore, Form, SCORES, ScoreRow};
 pub use value_range::value_ranges;
-pub use window_attention::{Group, Pool, Seen, WindowAttention, WindowQueries};
+pub use window::{Group, Pool, Seen, WindowAttention, WindowQueries};

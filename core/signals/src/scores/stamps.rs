@@ -20,15 +20,29 @@ use epikv_model::cache::{Pos, RowCache};
 use epikv_model::taps::ProbePlan;
 
 use super::attention_sum::{AttentionRows, AttentionSum};
+use super::ordered::Ordered;
+use super::score::{Need, Score, ScoreSpec, Step};
+use super::table::ScoreRow;
 use crate::error::Result;
-use crate::taps::Chunk;
+
+pub(crate) static SPEC: ScoreSpec = ScoreSpec {
+    name: "raas",
+    doc: "When the token last received at least the median of the newest row of attention",
+    source: "RaaS (arXiv 2502.11147), section 3.2; the rule for tokens is `RaaSEviction` of EpiKV's authors",
+    differs: "tokens, not pages of 16, and attention, not its bound by page",
+    needs: &[Need::Attention],
+    ..ScoreSpec::BLANK
+};
+
+/// The row of the table.
+pub(crate) const ROW: ScoreRow = ScoreRow::plain(&SPEC, |setup| Ok(Box::new(Stamps::new(setup.n_layers))));
 
 /// The stamps of one generation.
 #[derive(Debug, Clone)]
 pub struct Stamps {
     newest: AttentionSum,
-    /// By kept set, in order of positions: the position of the query that last refreshed the token, -1 for the prompt.
-    times: Vec<Vec<f32>>,
+    /// By kept set: the position of the query that last refreshed the token, -1 for the prompt.
+    times: Vec<Ordered>,
     /// The first generated token.
     first: Option<Pos>,
 }
@@ -38,41 +52,43 @@ impl Stamps {
     pub fn new(n_layers: usize) -> Self {
         Self { newest: AttentionSum::new(AttentionRows::Newest, n_layers), times: Vec::new(), first: None }
     }
+}
 
-    /// What the forward pass must record.
-    pub fn plan(n_layers: usize) -> ProbePlan {
-        AttentionSum::plan(AttentionRows::Newest, n_layers)
+impl Score for Stamps {
+    fn spec(&self) -> &'static ScoreSpec {
+        &SPEC
     }
 
-    /// Takes what the newest token of a pass looks at.
-    ///
-    /// # Errors
-    /// If the pass did not observe the attention of this cache.
-    pub fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
-        self.newest.push(chunk, cache, prompt)?;
-        let sets = cache.sets();
-        self.times.resize(sets.len(), Vec::new());
-        self.times.iter_mut().zip(sets).for_each(|(stamps, set)| stamps.resize(set.len(), -1.0));
-        let Some(now) = cache.last().filter(|_| !prompt) else { return Ok(()) };
-        let first = *self.first.get_or_insert(Pos((now.0 + 1).saturating_sub(chunk.len() as u32)));
-        for (at, (stamps, set)) in self.times.iter_mut().zip(sets).enumerate() {
+    fn plan(&self) -> ProbePlan {
+        self.newest.plan()
+    }
+
+    fn observe(&mut self, step: &Step<'_>) -> Result<()> {
+        self.newest.observe(step)?;
+        let sets = step.cache.sets();
+        self.times.resize(sets.len(), Ordered::default());
+        self.times.iter_mut().zip(sets).for_each(|(stamps, set)| stamps.grow(set, -1.0));
+        let Some(now) = step.cache.last().filter(|_| !step.prompt) else { return Ok(()) };
+        let first = *self.first.get_or_insert(Pos((now.0 + 1).saturating_sub(step.chunk.len() as u32)));
+        for (at, stamps) in self.times.iter_mut().enumerate() {
             // Positions ascend, so the generated tokens are the last.
-            let n_generated = set.positions().rev().take_while(|pos| *pos >= first).count();
-            let from = set.len() - n_generated;
-            refresh(&mut stamps[from..], &self.newest.of(at)[from..], now.0 as f32);
+            let from = stamps.positions().partition_point(|pos| *pos < first);
+            refresh(&mut stamps.values_mut()[from..], &self.newest.of(at)[from..], now.0 as f32);
         }
         Ok(())
     }
 
-    /// The stamps of a kept set, in order of positions.
-    pub fn of(&self, set: usize) -> &[f32] {
-        self.times.get(set).map_or(&[], Vec::as_slice)
+    fn scores(&self, _: &RowCache) -> Result<Vec<Vec<f32>>> {
+        Ok(self.times.iter().map(|stamps| stamps.values().to_vec()).collect())
     }
 
-    /// Forgets the token at a place in the order of a kept set, which was evicted.
-    pub fn remove(&mut self, set: usize, place: usize) {
-        self.times[set].remove(place);
-        self.newest.remove(set, place);
+    fn evicted(&mut self, set: usize, pos: Pos) {
+        self.times[set].remove(pos);
+        self.newest.evicted(set, pos);
+    }
+
+    fn by_single_tokens(&self) -> bool {
+        true
     }
 }
 

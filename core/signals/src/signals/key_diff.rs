@@ -18,6 +18,7 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use super::per_layer::At;
 use super::signal::{Signal, SignalSpec};
 use crate::error::Result;
+use crate::formulas::direction::Directions;
 use crate::taps::Chunk;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
@@ -28,39 +29,30 @@ pub(crate) static SPEC: SignalSpec = SignalSpec {
 };
 
 /// The signal at one layer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct KeyDiff {
     layer: usize,
     head_dim: usize,
-    /// Sum of the directions so far, `[H_kv, D]`; empty before the first token.
-    sum: Vec<f64>,
+    /// Directions so far, by head; empty before the first token.
+    heads: Vec<Directions>,
 }
 
 impl KeyDiff {
     pub(crate) fn build(at: At) -> Result<Box<dyn Signal>> {
-        Ok(Box::new(Self { layer: at.checked(SPEC.name)?, head_dim: 0, sum: Vec::new() }))
+        Ok(Box::new(Self { layer: at.checked(SPEC.name)?, ..Self::default() }))
     }
 
     /// The value of the next token from its keys `[H_kv, D]`.
     fn next(&mut self, keys: &[f32]) -> Option<f32> {
-        self.sum.resize(keys.len(), 0.0);
-        let (mut total, mut n_heads) = (0.0, 0);
-        for (key, sum) in keys.chunks_exact(self.head_dim).zip(self.sum.chunks_exact_mut(self.head_dim)) {
-            let norm = key.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-            if !norm.is_finite() || norm == 0.0 {
-                return None;
-            }
-            let (mut product, mut square) = (0.0, 0.0);
-            for (sum, &x) in sum.iter_mut().zip(key) {
-                let direction = f64::from(x) / norm;
-                *sum += direction;
-                product += direction * *sum;
-                square += *sum * *sum;
-            }
-            total += 1.0 - product / square.sqrt();
-            n_heads += 1;
+        let keys = keys.chunks_exact(self.head_dim);
+        self.heads.resize(keys.len(), Directions::default());
+        let n_heads = keys.len() as f64;
+        let mut total = 0.0;
+        for (key, directions) in keys.zip(&mut self.heads) {
+            directions.add(key);
+            total += 1.0 - directions.mean().cosine(key)?;
         }
-        Some((total / f64::from(n_heads)) as f32).filter(|v| v.is_finite())
+        Some((total / n_heads) as f32).filter(|v| v.is_finite())
     }
 }
 
@@ -82,7 +74,7 @@ impl Signal for KeyDiff {
     }
 
     fn reset(&mut self) {
-        self.sum.clear();
+        self.heads.clear();
     }
 }
 
@@ -92,7 +84,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let mut signal = KeyDiff { layer: 0, head_dim: 2, sum: Vec::new() };
+        let mut signal = KeyDiff { head_dim: 2, ..KeyDiff::default() };
         assert_eq!(signal.next(&[3.0, 0.0, 0.0, 2.0]), Some(0.0), "the first key is its own mean");
         // First head: (0, 1) beside the sum (1, 1); second head again the same direction.
         let want = (1.0 - 0.5_f64.sqrt()) / 2.0;

@@ -85,12 +85,9 @@ impl Signal for KvKey {
         let mut sums = vec![0.0; chunk.len()];
         let mut terms = 0;
         for layer in 0..self.n_layers {
-            terms += chunk.lend(self.spec.name, (self.point)(layer), Reduce::Variance, |all, n_heads| {
-                for (sum, of_token) in sums.iter_mut().zip(all.chunks_exact(n_heads)) {
-                    *sum += of_token.iter().map(|&v| f64::from(v)).sum::<f64>();
-                }
-                n_heads
-            })?;
+            let (of_layer, n_heads) = chunk.head_sums(self.spec.name, (self.point)(layer), Reduce::Variance)?;
+            sums.iter_mut().zip(of_layer).for_each(|(sum, of_layer)| *sum += of_layer);
+            terms += n_heads;
         }
         Ok(sums.into_iter().map(|sum| self.next(sum / terms as f64)).collect())
     }

@@ -25,7 +25,7 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use super::per_layer::At;
 use super::signal::{Signal, SignalSpec};
 use crate::error::{Error, Result};
-use crate::numbers::{deviation, scaled};
+use crate::formulas::spread::{Extremes, spreads};
 use crate::taps::Chunk;
 
 /// Tokens of a chunk.
@@ -93,36 +93,17 @@ struct Lag {
 }
 
 /// The dispersion of the mean over some points.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Part {
     points: Vec<TapPoint>,
-    /// Extremes of each channel in the chunk before and in this one.
+    /// Extremes of each channel, `[H_kv D]`, in the chunk before and in this one.
     before: Option<Extremes>,
     now: Extremes,
 }
 
-/// Smallest and largest value of each channel, `[H_kv D]`, over `n` tokens.
-#[derive(Debug, Clone, Default)]
-struct Extremes {
-    n: usize,
-    lo: Vec<f64>,
-    hi: Vec<f64>,
-}
-
-impl Extremes {
-    fn add(&mut self, token: &[f64]) {
-        self.lo.resize(token.len(), f64::INFINITY);
-        self.hi.resize(token.len(), f64::NEG_INFINITY);
-        for ((lo, hi), &x) in self.lo.iter_mut().zip(&mut self.hi).zip(token) {
-            (*lo, *hi) = (lo.min(x), hi.max(x));
-        }
-        self.n += 1;
-    }
-}
-
 impl Part {
     fn new(points: Vec<TapPoint>) -> Self {
-        Self { points, before: None, now: Extremes::default() }
+        Self { points, ..Self::default() }
     }
 
     /// The mean over the points of the tokens of a chunk, `[T, H_kv D]`.
@@ -144,19 +125,12 @@ impl Part {
 
     /// The dispersion of the next token, mean over heads; `NaN` where its channels are.
     fn next(&mut self, token: &[f64], head_dim: usize) -> f64 {
-        let scaled: Vec<f64> = match &self.before {
-            Some(Extremes { lo, hi, .. }) => {
-                token.iter().zip(lo.iter().zip(hi)).map(|(&x, (&lo, &hi))| scaled(x, lo, hi)).collect()
-            }
-            None => token.to_vec(),
-        };
+        let heads = spreads(token, head_dim, self.before.as_ref());
         self.now.add(token);
-        if self.now.n == CHUNK {
+        if self.now.len() == CHUNK {
             self.before = Some(std::mem::take(&mut self.now));
         }
-        let heads = scaled.chunks_exact(head_dim);
-        let n_heads = heads.len() as f64;
-        heads.map(deviation).sum::<f64>() / n_heads
+        heads.iter().sum::<f64>() / heads.len() as f64
     }
 }
 
@@ -192,13 +166,14 @@ impl Signal for Lag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formulas::spread::spread;
 
     #[test]
     fn the_chunk_before_sets_the_scale() {
         let mut part = Part::new(Vec::new());
         let token = |i: usize| [i as f64, 10.0 * i as f64];
         for i in 0..CHUNK {
-            let plain = deviation(&token(i));
+            let plain = spread(&token(i), None);
             assert_eq!(part.next(&token(i), 2).to_bits(), plain.to_bits(), "nothing before the first chunk");
         }
         // Both channels run from 0 to their value at 127, so token 254 is at 2 in both, and (127, 0) at 1 and 0.

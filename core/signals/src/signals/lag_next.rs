@@ -18,7 +18,7 @@ use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
 use super::late::LateSignal;
 use super::signal::SignalSpec;
 use crate::error::{Error, Result};
-use crate::numbers::{deviation, scaled, softmax};
+use crate::formulas::spread::weights;
 use crate::taps::Chunk;
 
 /// Tokens of a chunk.
@@ -73,25 +73,17 @@ impl Series {
         let (chunk, after) = self.waiting.split_at(CHUNK * width);
         let mut sums = vec![0.0; CHUNK];
         for head in (0..width).step_by(self.head_dim) {
-            let channels = head..head + self.head_dim;
-            let scale: Vec<(f64, f64)> = channels.clone().map(|channel| extremes(after, width, channel)).collect();
-            let deviations = chunk.chunks_exact(width).map(|token| {
-                let own = token[channels.clone()].iter().zip(&scale);
-                deviation(&own.map(|(&x, &(lo, hi))| scaled(f64::from(x), lo, hi)).collect::<Vec<_>>())
-            });
-            let weights: Vec<f64> = softmax(&deviations.collect::<Vec<_>>());
-            sums.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += weight);
+            let own = |tokens: &[f32]| -> Vec<Vec<f64>> {
+                let channels =
+                    |token: &[f32]| token[head..head + self.head_dim].iter().map(|&x| f64::from(x)).collect();
+                tokens.chunks_exact(width).map(channels).collect()
+            };
+            sums.iter_mut().zip(weights(&own(chunk), &own(after))).for_each(|(sum, weight)| *sum += weight);
         }
         let n_heads = (width / self.head_dim) as f64;
         self.scores.extend(sums.into_iter().map(|sum| sum / n_heads));
         self.waiting.drain(..CHUNK * width);
     }
-}
-
-/// Smallest and largest value of a channel.
-fn extremes(tokens: &[f32], width: usize, channel: usize) -> (f64, f64) {
-    let values = tokens.iter().skip(channel).step_by(width).map(|&x| f64::from(x));
-    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), x| (lo.min(x), hi.max(x)))
 }
 
 impl LateSignal for LagNext {

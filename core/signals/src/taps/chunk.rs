@@ -86,6 +86,17 @@ impl<'t> Chunk<'t> {
         })
     }
 
+    /// The sum over heads of a reduction over the channels of a `[T, H, D]` point, `[T]`, and how many heads there are.
+    ///
+    /// # Errors
+    /// As [`Chunk::steps`].
+    pub(crate) fn head_sums(&self, signal: &'static str, point: TapPoint, reduce: Reduce) -> Result<(Vec<f64>, usize)> {
+        self.lend(signal, point, reduce, |all, n_heads| {
+            let sum = |of_token: &[f32]| of_token.iter().map(|&v| f64::from(v)).sum::<f64>();
+            (all.chunks_exact(n_heads).map(sum).collect(), n_heads)
+        })
+    }
+
     /// Lends what was recorded of the own tokens, row-major, with the number of values of a token.
     ///
     /// # Errors

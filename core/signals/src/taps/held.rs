@@ -49,30 +49,3 @@ pub(crate) fn by_set(cache: &RowCache, mut score: impl FnMut(Head, Held<'_>) -> 
     let sharing = (n / sums.len().max(1)).max(1) as f64;
     Ok(sums.into_iter().map(|set| set.into_iter().map(|sum| (sum / sharing) as f32).collect()).collect())
 }
-
-/// The dot product in eight chains, in the same order on every machine.
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut chains = [0.0; 8];
-    let (a_eights, b_eights) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = a_eights.remainder().iter().zip(b_eights.remainder()).map(|(x, y)| x * y).sum();
-    for (a, b) in a_eights.zip(b_eights) {
-        for (chain, (x, y)) in chains.iter_mut().zip(a.iter().zip(b)) {
-            *chain += x * y;
-        }
-    }
-    chains.iter().sum::<f32>() + rest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dot_product_of_any_length() {
-        for n in [1, 7, 8, 16, 19] {
-            let a: Vec<f32> = (0..n).map(|i| i as f32).collect();
-            let want: f32 = (0..n).map(|i| (i * i) as f32).sum();
-            assert_eq!(dot(&a, &a).to_bits(), want.to_bits(), "whole numbers are exact");
-        }
-    }
-}

@@ -7,10 +7,10 @@ use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
 use epikv_model::sampler::RandomStream;
+use epikv_signals::{ScoreRef, Setup};
 
 use super::*;
 use crate::policy::registry::find;
-use crate::policy::score::Score;
 use crate::policy::select::kept;
 use crate::policy::{Protect, Recency, Select};
 
@@ -23,18 +23,24 @@ fn decoder() -> Decoder {
     Decoder::load(config, &*weights, &Device::Cpu, WeightFormat::F32).expect("weights that fit")
 }
 
+/// The policy's score, with nothing observed yet.
+fn started(policy: &Policy, limits: Limits) -> Box<dyn Score> {
+    let setup = Setup { recency: limits.recency(), stream: STREAM, ..Setup::new(N_LAYERS) };
+    policy.score.start(&setup).expect("deep enough")
+}
+
 /// Ranks of every token held, by kept set and position, before an eviction.
 fn ranks(evictor: &Evictor, cache: &RowCache) -> Vec<Vec<(Pos, f32)>> {
-    let mut all = evictor.scores.of(cache).expect("on the CPU");
+    let mut all = checked_scores(&*evictor.score, cache).expect("on the CPU");
     evictor.choice.rank(&mut all, cache, evictor.protected).expect("on the CPU");
     cache.sets().iter().zip(all).map(|(set, scores)| set.positions().zip(scores).collect()).collect()
 }
 
 /// Feeds tokens one by one under a policy and compares each kept set with [`kept`] on the same scores.
 fn check(decoder: &Decoder, policy: &Policy, limits: Limits, n_new: u32) {
-    let scores_of = Scores::new(policy.score, N_LAYERS, limits.recency(), STREAM, None).expect("deep enough");
+    let score = started(policy, limits);
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
-    let mut evictor = Evictor::new(policy, limits, STREAM, scores_of);
+    let mut evictor = Evictor::new(policy, limits, STREAM, score);
     let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let mut n_evictions = 0;
     for step in 0..=n_new {
@@ -86,7 +92,7 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
         "lag-kv(2)",
         "epikv-lag(3)",
     ] {
-        let score: Score = text.parse().expect("a score");
+        let score: ScoreRef = text.parse().expect("a score");
         for protect in [usual, sinks, nothing] {
             for (trigger, scope) in [
                 (Trigger::Each, Scope::Global),
@@ -109,8 +115,8 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
 fn held(decoder: &Decoder, policy: &Policy) -> Vec<Vec<u32>> {
     let limits = Limits::new(12, N_PROMPT, policy.protect).expect("feasible");
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
-    let scores = Scores::new(policy.score, N_LAYERS, limits.recency(), STREAM, None).expect("deep enough");
-    let mut evictor = Evictor::new(policy, limits, STREAM, scores);
+    let score = started(policy, limits);
+    let mut evictor = Evictor::new(policy, limits, STREAM, score);
     let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let step = |step: u32| {
         let prompt = step == 0;

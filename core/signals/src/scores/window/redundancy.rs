@@ -16,7 +16,8 @@
 //! # References
 //! R-KV (arXiv 2505.24133), section 3.2; `cal_similarity` in its code.
 
-use crate::taps::held::{Held, dot};
+use crate::formulas::numbers::{dot, norm, softmax};
+use crate::taps::held::Held;
 
 /// Added to lengths, as in R-KV.
 const EPS: f64 = 1e-8;
@@ -28,7 +29,7 @@ pub(crate) fn redundancy(held: Held<'_>, similar: f32) -> Vec<f64> {
     let mut total = vec![0.0; d];
     for place in 0..n {
         let key = held.key(place);
-        let length = key.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt() + EPS;
+        let length = norm(key) + EPS;
         for (sum, &x) in total.iter_mut().zip(key) {
             let x = f64::from(x) / length;
             *sum += x;
@@ -46,9 +47,7 @@ pub(crate) fn redundancy(held: Held<'_>, similar: f32) -> Vec<f64> {
             columns[j] -= f64::from(s);
         }
     }
-    let weights: Vec<f64> = columns.iter().map(|column| (column / n as f64).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
+    softmax(&columns.iter().map(|column| column / n as f64).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -1,46 +1,35 @@
-//! The names of scores by an observation window: `snapkv`, or `snapkv(window16+mean5)` with what differs.
+//! What stands in brackets behind the name of a score by an observation window: `window16+mean5`, the parts that differ from
+//! the published ones.
 
-use epikv_signals::{Pool, WindowAttention};
-
-/// The published ones.
-const NAMED: [(&str, WindowAttention); 4] = [
-    ("snapkv", WindowAttention::SNAPKV),
-    ("snapkv-decode", WindowAttention::SNAPKV_DECODE),
-    ("r-kv", WindowAttention::R_KV),
-    ("vase", WindowAttention::VASE),
-];
+use super::attention::{Pool, WindowAttention};
 
 /// Tokens of a window, or of a pool, at most.
 const LARGEST: usize = 1 << 16;
 
-/// The name of a score: the published one of the same kind, and what differs from it.
-pub(crate) fn name(how: WindowAttention) -> String {
-    let same = |base: &WindowAttention| {
-        (base.seen, base.group, base.lambda.is_some()) == (how.seen, how.group, how.lambda.is_some())
-    };
-    let (name, base) = NAMED.into_iter().find(|(_, base)| same(base)).unwrap_or(NAMED[0]);
+/// The parts of a score that differ from a published one.
+pub(super) fn argument(published: WindowAttention, how: WindowAttention) -> String {
     let mut parts = Vec::new();
-    if how.rows != base.rows {
+    if how.rows != published.rows {
         parts.push(format!("window{}", how.rows));
     }
-    if how.pool != base.pool {
+    if how.pool != published.pool {
         parts.push(match how.pool {
             Pool::None => "largest1".to_owned(),
             Pool::Mean(width) => format!("mean{width}"),
             Pool::Largest(width) => format!("largest{width}"),
         });
     }
-    if let Some(lambda) = how.lambda.filter(|_| how.lambda != base.lambda) {
+    if let Some(lambda) = how.lambda.filter(|_| how.lambda != published.lambda) {
         parts.push(format!("lambda{}", f64::from(lambda) / 1000.0));
     }
-    if parts.is_empty() { name.to_owned() } else { format!("{name}({})", parts.join("+")) }
+    parts.join("+")
 }
 
-/// The score of a published name with the parts in brackets replaced.
-pub(crate) fn parse(name: &str, parts: Option<&str>) -> Option<WindowAttention> {
-    let (_, mut how) = NAMED.into_iter().find(|(known, _)| *known == name)?;
+/// A published score with the parts that are given replaced; `None` for a part that is wrong.
+pub(super) fn replaced(published: WindowAttention, parts: &str) -> Option<WindowAttention> {
+    let mut how = published;
     let number = |digits: &str| digits.parse().ok().filter(|n| (1..=LARGEST).contains(n));
-    for part in parts.into_iter().flat_map(|parts| parts.split('+')) {
+    for part in parts.split('+').filter(|_| !parts.is_empty()) {
         if let Some(rows) = part.strip_prefix("window") {
             how.rows = number(rows)?;
         } else if let Some(width) = part.strip_prefix("mean") {

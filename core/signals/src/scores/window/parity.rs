@@ -5,15 +5,15 @@
 use epikv_stats::{Ties, top_k};
 use serde_json::Value;
 
+use super::attention::{Group, Pool, Seen, WindowAttention};
 use super::redundancy::redundancy;
-use super::window_attention::{Group, Pool, Seen, WindowAttention};
 use crate::taps::held::Held;
 
 /// Tolerance of scores that are probabilities, several times the noise that the makers of the reference measured.
 const SCORE: f64 = 5e-6;
 
 fn reference() -> Value {
-    serde_json::from_str(include_str!("../../tests/golden/window_scores.json")).expect("JSON")
+    serde_json::from_str(include_str!("../../../tests/golden/window_scores.json")).expect("JSON")
 }
 
 /// A tensor `[heads, rows, D]`.

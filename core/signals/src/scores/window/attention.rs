@@ -1,45 +1,8 @@
-//! The attention that the newest tokens pay to the older ones: a function of the queries of an observation window and of the
-//! keys that are held, computed when an eviction asks for it.
-//!
-//! ```text
-//! p_q(r, j) = softmax over the seen j of  q(r) . k_j / sqrt(D)      r = the last w tokens
-//! s(j)      = pool_j ( mean over r and the query heads q of the group of p_q(r, j) )
-//! ```
-//!
-//! | score | w | seen by row `r` | group | pool |
-//! | --- | --- | --- | --- | --- |
-//! | `snapkv` | 32 | all tokens up to `r` | mean | largest of 7 |
-//! | `snapkv-decode` | 8 | all before the window | softmax of the largest logit | largest of 7 |
-//! | `r-kv` | 8 | all before the window | softmax of the largest logit | largest of 7 |
-//! | `vase` | 64 | all before the window | mean | mean of 5 |
-//!
-//! `r-kv` is `lambda s(j) - (1 - lambda) redundancy(j)` (`redundancy.rs`), `lambda` 0.1. Pools run over neighbours in the
-//! order of positions among the tokens before the window; a mean counts what is beyond the ends as zero.
-//!
-//! The window's own tokens have no score; they rank above all. The window is no longer than the recent tokens that the policy
-//! protects, so that its tokens are held, and at least one token long. A kept set that several heads or layers share has the
-//! mean of their scores. Queries stay as they were rotated when their tokens came.
-//!
-//! **Differs from the originals in:** neighbours are those in time (after their first compression `SnapKV`, `R-KV` and `VaSE`
-//! pool slots in order of score); `SnapKV`'s published sets are for each query head, before a group shares its keys.
-//!
-//! Cost: `O(w H n D)` a layer when asked; state: `w` queries a layer. No attention matrix is needed.
-//!
-//! # References
-//! `SnapKV` (arXiv 2404.14469), section 4; R-KV (arXiv 2505.24133), section 3; `VaSE` (arXiv 2606.03928), section 3, as its
-//! code has them. The mean over a group before pooling is that of KVCache-Factory.
-
-use epikv_model::cache::RowCache;
-use epikv_model::taps::{ProbePlan, Reduce, TapPoint};
+//! The attention that the queries of an observation window pay to what one KV head holds.
 
 use super::redundancy::redundancy;
-use crate::error::{Error, Result};
-use crate::numbers::softmax;
-use crate::taps::Chunk;
-use crate::taps::held::{Held, by_set, dot};
-
-/// Named in errors.
-const NAME: &str = "window attention";
+use crate::formulas::numbers::{dot, softmax};
+use crate::taps::held::Held;
 
 /// Cosine above which two keys say the same.
 const SIMILAR: f32 = 0.5;
@@ -100,11 +63,6 @@ impl WindowAttention {
     /// `VaSE` by attention, before its reserve and its draw.
     pub const VASE: Self = Self { rows: 64, seen: Seen::Before, group: Group::Mean, pool: Pool::Mean(5), lambda: None };
 
-    /// What the forward pass must record, for a model of `n_layers`.
-    pub fn plan(n_layers: usize) -> ProbePlan {
-        (0..n_layers).fold(ProbePlan::default(), |plan, layer| plan.tap(TapPoint::QueryPostRope(layer), Reduce::Full))
-    }
-
     /// The scores of what a head holds, `[n]`, by the queries of its group for the last tokens held, `[w][G D]`.
     pub(crate) fn of_head(&self, queries: &[&[f32]], held: Held<'_>) -> Vec<f64> {
         let before = held.len().saturating_sub(queries.len());
@@ -156,56 +114,6 @@ impl Pool {
                 around(width).map(|near| near.iter().copied().fold(f64::NEG_INFINITY, f64::max)).collect()
             }
         }
-    }
-}
-
-/// The queries of the last tokens of one generation, from which the scores are made.
-#[derive(Debug, Clone)]
-pub struct WindowQueries {
-    how: WindowAttention,
-    rows: usize,
-    /// The last queries of each layer, oldest first, `[at most w, H D]`.
-    layers: Vec<Vec<f32>>,
-    /// `H D`.
-    width: usize,
-}
-
-impl WindowQueries {
-    /// Nothing seen yet, for a model of `n_layers` and a policy that protects the newest `recency` tokens.
-    pub fn new(how: WindowAttention, n_layers: usize, recency: usize) -> Self {
-        Self { how, rows: how.rows.min(recency).max(1), layers: vec![Vec::new(); n_layers], width: 0 }
-    }
-
-    /// Takes the queries of the new tokens of a pass.
-    ///
-    /// # Errors
-    /// If the pass did not record them.
-    pub fn push(&mut self, chunk: &Chunk<'_>) -> Result<()> {
-        for (layer, queries) in self.layers.iter_mut().enumerate() {
-            self.width = chunk.lend(NAME, TapPoint::QueryPostRope(layer), Reduce::Full, |all, width| {
-                queries.extend_from_slice(&all[all.len().saturating_sub(self.rows * width)..]);
-                queries.drain(..queries.len().saturating_sub(self.rows * width));
-                width
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The scores of the tokens that each kept set of a cache holds, in order of positions.
-    ///
-    /// # Errors
-    /// If the keys are not on the CPU, or the queries are those of another model.
-    pub fn of(&self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
-        let (layers, heads) = (cache.n_layers(), cache.n_kv_heads());
-        if layers != self.layers.len() || !self.width.is_multiple_of(heads.max(1)) {
-            return Err(Error::QueryShape { expected: (layers, heads), got: (self.layers.len(), self.width) });
-        }
-        by_set(cache, |head, held| {
-            let own = self.width / head.n_heads;
-            let rows = self.layers[head.layer].chunks_exact(self.width.max(1));
-            let queries: Vec<&[f32]> = rows.map(|row| &row[head.index * own..(head.index + 1) * own]).collect();
-            self.how.of_head(&queries, held)
-        })
     }
 }
 
