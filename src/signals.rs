@@ -33,6 +33,7 @@ pub(crate) fn run(args: &SignalsArgs) -> Result<Done> {
             Build::PerModel(_) => "one a model",
             Build::Aged(_) => "one a model, known at that age",
             Build::Late(_) => "one a model, known at the trace's end",
+            Build::Score(..) => "one a model, a score of policies",
         };
         writeln!(
             out,

@@ -11,7 +11,7 @@ use epikv_model::cache::{Capacity, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::taps::ProbePlan;
 use epikv_schemas::Trace;
-use epikv_signals::{Chunk, Signal, SignalRow};
+use epikv_signals::{Chunk, ScoreSignal, Signal, SignalRow, Step};
 
 use crate::error::Result;
 
@@ -68,7 +68,7 @@ pub struct Recording {
     pub token_ids: Vec<u32>,
     /// Tokens of its prompt.
     pub n_prompt: usize,
-    /// Columns, in the order of the rows asked for and then of the layers; those known late come last.
+    /// Columns, in the order of the rows asked for and then of the layers; those known late come last, and scores of policies after them.
     pub columns: Vec<Column>,
 }
 
@@ -112,7 +112,42 @@ pub fn record(decoder: &Decoder, trace: &Trace, signals: &[&SignalRow], options:
     }
     let late = late.iter_mut();
     columns.extend(late.map(|signal| Column { signal: signal.spec().name, layer: None, values: signal.finish() }));
+    columns.extend(scores(decoder, (&trace.problem_id, &token_ids, n_prompt), signals, options)?);
     Ok(Recording { trace_id: trace.trace_id.clone(), token_ids, n_prompt, columns })
+}
+
+/// Scores of policies over a trace, in passes of their own: other columns keep their bits whatever scores are asked for.
+fn scores(
+    decoder: &Decoder,
+    (problem, token_ids, n_prompt): (&str, &[u32], usize),
+    signals: &[&SignalRow],
+    options: RecordOptions,
+) -> Result<Vec<Column>> {
+    let n_layers = decoder.config().n_layers;
+    let all = signals.iter().filter_map(|row| row.score(n_layers, problem).transpose());
+    let (single, chunked): (Vec<_>, Vec<_>) =
+        all.collect::<std::result::Result<Vec<_>, _>>()?.into_iter().partition(ScoreSignal::by_single_tokens);
+    let mut columns = Vec::new();
+    for (mut scores, most) in [(chunked, options.chunk.get()), (single, 1)] {
+        if scores.is_empty() {
+            continue;
+        }
+        let plan = scores.iter().fold(ProbePlan::default(), |plan, score| plan.union(&score.plan()));
+        let mut cache = decoder.cache(Scope::Global, Capacity::Fixed(token_ids.len()))?;
+        let (prompt, rest) = token_ids.split_at(n_prompt);
+        let parts = std::iter::once((prompt, true)).chain(rest.chunks(most).map(|part| (part, false)));
+        for (part, prompt) in parts.filter(|(part, _)| !part.is_empty()) {
+            let input = RowInput::next(&cache, part.to_vec(), LogitsOf::None);
+            let output = decoder.forward(&[input], &mut [&mut cache], &plan)?;
+            let chunk = Chunk::new(&output.taps, 0..part.len());
+            let step = Step { chunk: &chunk, cache: &cache, prompt };
+            scores.iter_mut().try_for_each(|score| score.push(&step))?;
+        }
+        for score in &mut scores {
+            columns.push(Column { signal: score.spec().name, layer: None, values: score.finish(&cache)? });
+        }
+    }
+    Ok(columns)
 }
 
 /// Signals under way, one a column.

@@ -137,7 +137,11 @@ impl Hint for Error {
     fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownSignal { .. } => {
-                Some("`epikv signals` lists them all; h2o_attn@age=W takes any number of tokens".to_owned())
+                Some(
+                "`epikv signals` lists them all; h2o_attn@age=W takes any number of tokens, and a score of `epikv policies` \
+                 is SCORE or SCORE@age=W"
+                    .to_owned(),
+            )
             }
             Self::ScoreForm { .. } => Some("`epikv policies` lists all scores".to_owned()),
             Self::UnknownSmoothing { .. } => Some("--smooth-window sets the window of all smoothers".to_owned()),

@@ -46,7 +46,7 @@ pub use scores::{
     WindowAttention, WindowQueries, score_forms, value_ranges,
 };
 pub use signals::{
-    At, BandScore, Build, DEFAULT_WINDOW, EPIKV_LAYERS, Epikv, KvKey, LateSignal, LayerSignal, SIGNALS, Signal,
-    SignalRow, SignalSpec, Smoother, Smoothing, find,
+    At, BandScore, Build, DEFAULT_WINDOW, EPIKV_LAYERS, Epikv, KvKey, LateSignal, LayerSignal, SIGNALS, ScoreSignal,
+    Signal, SignalRow, SignalSpec, Smoother, Smoothing, find,
 };
 pub use taps::Chunk;

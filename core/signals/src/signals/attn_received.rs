@@ -9,12 +9,9 @@
 //! with `p_t` the attention weights of token `t`. None of them is known at birth ([`LateSignal`]). The full sum has more
 //! terms for earlier tokens and hence a trend by construction. The sum at an age is causal with a delay of `W` tokens:
 //! nothing after `j + W` changes it; where the sequence ends before, it is what was known at the end. Any age can be asked
-//! for by name ([`aged`]); only that of 64 stands in the table.
+//! for by name (`row`); only that of 64 stands in the table.
 //!
 //! Attention is reduced while it exists, layer by layer and tile by tile. State: one number a token.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use epikv_model::taps::{AttentionTap, HeadObservation, ProbePlan};
 
@@ -23,6 +20,7 @@ use super::registry::{Build, SignalRow};
 use super::signal::SignalSpec;
 use crate::error::{Error, Result};
 use crate::taps::Chunk;
+use crate::words::kept;
 
 /// The age that stands in the table.
 pub(crate) const AGE: usize = 64;
@@ -58,25 +56,14 @@ pub(crate) static LAST: SignalSpec = SignalSpec {
 const AGED_SOURCE: &str = "H2O (arXiv 2306.14048), as it was known at that age";
 
 /// The row of `h2o_attn@age=W` for an age outside the table; `None` for another name.
-///
-/// A row is made once an age and kept: names of signals live as long as the program.
-pub(crate) fn aged(name: &str) -> Option<&'static SignalRow> {
-    static MADE: Mutex<BTreeMap<usize, &'static SignalRow>> = Mutex::new(BTreeMap::new());
+pub(super) fn row(name: &str) -> Option<SignalRow> {
     let age = name.strip_prefix(AGED)?;
     let age: usize = age.parse().ok().filter(|n: &usize| *n <= MAX_AGE && n.to_string() == age)?;
-    // A thread that panicked while it held the lock left whole entries only.
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    Some(made.entry(age).or_insert_with(|| {
-        let doc = format!(
-            "Attention that the token receives up to {age} tokens after it, summed over queries, mean over heads and layers"
-        );
-        let spec = SignalSpec { name: leak(format!("{AGED}{age}")), doc: leak(doc), unit: "1", source: AGED_SOURCE };
-        Box::leak(Box::new(SignalRow { spec: Box::leak(Box::new(spec)), build: Build::Aged(age) }))
-    }))
-}
-
-fn leak(text: String) -> &'static str {
-    Box::leak(text.into_boxed_str())
+    let doc = format!(
+        "Attention that the token receives up to {age} tokens after it, summed over queries, mean over heads and layers"
+    );
+    let spec = SignalSpec { name: kept(name), doc: kept(&doc), unit: "1", source: AGED_SOURCE };
+    Some(SignalRow { spec: Box::leak(Box::new(spec)), build: Build::Aged(age) })
 }
 
 /// Which queries count.

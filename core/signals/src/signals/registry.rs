@@ -1,16 +1,21 @@
 //! The table of all signals. A new one is its file and its row here.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use super::epikv::{self, Epikv};
 use super::kv_key::{self, KvKey};
 use super::late::LateSignal;
 use super::layer_mean::LayerMean;
+use super::of_score::ScoreSignal;
 use super::per_layer::At;
 use super::signal::{Signal, SignalSpec};
 use super::{
     attn_received, attn_row, band_score, cross_head_var, embed_l2, hs_cos, hs_l2, hs_norm, key_diff, kv_norm, kv_range,
-    kv_var, lag, lag_next, token,
+    kv_var, lag, lag_next, of_score, token,
 };
 use crate::error::{Error, Result};
+use crate::scores::ScoreRef;
 
 /// How a signal is made.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +30,8 @@ pub enum Build {
     Aged(usize),
     /// One a model, known at the end of the sequence.
     Late(fn(usize) -> Result<Box<dyn LateSignal>>),
+    /// A score of policies, one a model: at the end of the trace, or so many tokens after the token.
+    Score(ScoreRef, Option<usize>),
 }
 
 /// A row of the table.
@@ -79,16 +86,22 @@ pub static SIGNALS: &[SignalRow] = &[
     SignalRow::new(&lag::AUTHORS_BOTH, Build::PerModel(lag::authors_both)),
 ];
 
-/// The row of a name; `h2o_attn@age=W` is known for every number of tokens.
+/// The row of a name. `h2o_attn@age=W` is known for every number of tokens, and so is every score of policies, `SCORE` and
+/// `SCORE@age=W`; a row outside the table is made once and kept, as names of signals live as long as the program.
 ///
 /// # Errors
 /// If there is none; the error lists the names.
 pub fn find(name: &str) -> Result<&'static SignalRow> {
-    let row = SIGNALS.iter().find(|row| row.spec.name == name).or_else(|| attn_received::aged(name));
-    row.ok_or_else(|| Error::UnknownSignal {
-        given: name.to_owned(),
-        known: SIGNALS.iter().map(|row| row.spec.name).collect(),
-    })
+    static MADE: Mutex<BTreeMap<&str, &SignalRow>> = Mutex::new(BTreeMap::new());
+    if let Some(row) = SIGNALS.iter().find(|row| row.spec.name == name) {
+        return Ok(row);
+    }
+    let known = || SIGNALS.iter().map(|row| row.spec.name).collect();
+    let row = attn_received::row(name).or_else(|| of_score::row(name));
+    let row = row.ok_or_else(|| Error::UnknownSignal { given: name.to_owned(), known: known() })?;
+    // A thread that panicked while it held the lock left whole entries only.
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(*made.entry(row.spec.name).or_insert_with(|| Box::leak(Box::new(row))))
 }
 
 /// A signal with the layer it reads; `None` where it reads the model as a whole.
@@ -102,7 +115,7 @@ impl SignalRow {
     pub fn at_layer(&self, layer: usize, n_layers: usize) -> Result<Box<dyn Signal>> {
         match self.build {
             Build::PerLayer(build) | Build::PerLayerAndMean(build) => build(At { layer, n_layers }),
-            Build::PerModel(_) | Build::Late(_) | Build::Aged(_) => {
+            Build::PerModel(_) | Build::Late(_) | Build::Aged(_) | Build::Score(..) => {
                 Err(Error::WrongBuild { signal: self.spec.name, expected: "no layer" })
             }
         }
@@ -121,7 +134,7 @@ impl SignalRow {
             }
             Build::PerLayerAndMean(_) => Err(Error::Layer { signal: self.spec.name, layer: 0, n_layers }),
             Build::PerModel(build) => build(n_layers),
-            Build::Late(_) | Build::Aged(_) => {
+            Build::Late(_) | Build::Aged(_) | Build::Score(..) => {
                 Err(Error::WrongBuild { signal: self.spec.name, expected: "the end of the sequence" })
             }
         }
@@ -140,7 +153,7 @@ impl SignalRow {
                 of_layers().chain(std::iter::once_with(|| Ok((None, self.of_model(n_layers)?)))).collect()
             }
             Build::PerModel(_) => Ok(vec![(None, self.of_model(n_layers)?)]),
-            Build::Late(_) | Build::Aged(_) => Ok(Vec::new()),
+            Build::Late(_) | Build::Aged(_) | Build::Score(..) => Ok(Vec::new()),
         }
     }
 
@@ -156,11 +169,25 @@ impl SignalRow {
         }
     }
 
+    /// The score of policies on a trace of some problem, where it is one.
+    ///
+    /// # Errors
+    /// If the model is too shallow for it.
+    pub fn score(&self, n_layers: usize, problem: &str) -> Result<Option<ScoreSignal>> {
+        match self.build {
+            Build::Score(score, age) => ScoreSignal::new(self.spec, (score, age), n_layers, problem).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Whether it is made of attention weights, which the fused kernels of GPUs never write down.
     ///
     /// # Errors
     /// If the model is too shallow for it.
     pub fn needs_attention(&self, n_layers: usize) -> Result<bool> {
+        if let Build::Score(score, _) = self.build {
+            return Ok(score.plan(n_layers)?.needs_attention());
+        }
         let late = self.late(n_layers)?.is_some_and(|signal| signal.plan().needs_attention());
         Ok(late || self.all(n_layers)?.iter().any(|(_, signal)| signal.plan().needs_attention()))
     }
