@@ -250,6 +250,9 @@ pub(crate) struct PoliciesArgs {
     /// JSON instead of a table.
     #[arg(long)]
     pub(crate) json: bool,
+    /// The page docs/policies.md.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 /// `epikv demo`.
@@ -278,6 +281,9 @@ pub(crate) struct SignalsArgs {
     /// JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+    /// The page docs/signals.md.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 /// `epikv claims`.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use epikv_signals::{Build, SIGNALS};
+use epikv_signals::SIGNALS;
 use serde_json::{Value, json};
 
 use crate::cli::SignalsArgs;
@@ -26,20 +26,18 @@ pub(crate) fn run(args: &SignalsArgs) -> Result<Done> {
         writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
         return Ok(Done::All);
     }
-    for row in SIGNALS {
-        let each = match row.build {
-            Build::PerLayer(_) => "one a layer",
-            Build::PerLayerAndMean(_) => "one a layer and their mean",
-            Build::PerModel(_) => "one a model",
-            Build::Aged(_) => "one a model, known at that age",
-            Build::Late(_) => "one a model, known at the trace's end",
-            Build::Score(..) => "one a model, a score of policies",
-        };
-        writeln!(
-            out,
-            "{} ({each}, unit {})\n    {}\n    {}",
-            row.spec.name, row.spec.unit, row.spec.doc, row.spec.source
-        )?;
+    if args.markdown {
+        write!(out, "{}", epikv_signals::page())?;
+        return Ok(Done::All);
     }
+    for row in SIGNALS {
+        let (spec, values) = (row.spec, row.values());
+        writeln!(out, "{} ({values}, unit {})\n    {}\n    {}", spec.name, spec.unit, spec.doc, spec.source)?;
+    }
+    writeln!(
+        out,
+        "Scores of `epikv policies`, except labels, are signals too: SCORE is the score at the end of the trace,"
+    )?;
+    writeln!(out, "SCORE@age=W the score when W tokens have followed, as in `snapkv,r-kv(lambda0.3)@age=64`.")?;
     Ok(Done::All)
 }

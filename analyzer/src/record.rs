@@ -167,7 +167,7 @@ fn build(signals: &[&SignalRow], n_layers: usize, n: usize) -> Result<(Vec<Colum
 
 #[cfg(test)]
 mod tests {
-    use epikv_signals::{SIGNALS, find};
+    use epikv_signals::{SCORES, SIGNALS, find};
 
     use super::*;
     use crate::shared::{decoder, trace};
@@ -214,6 +214,43 @@ mod tests {
                 let worst = worst.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                 assert!(column == want || (is_late(want) && worst < 1e-5), "{} in chunks of {chunk}", want.signal);
             }
+        }
+    }
+
+    /// The column of a signal over the first `n` tokens of a trace whose prompt has 20.
+    fn alone(signal: &str, n: usize) -> Vec<Option<f32>> {
+        let row = find(signal).expect("a score");
+        let recording = record(&decoder(), &trace(n, 20), &[row], RecordOptions::default()).expect("fits");
+        assert_eq!((recording.columns.len(), recording.columns[0].signal), (1, row.spec.name));
+        recording.columns[0].values.clone()
+    }
+
+    #[test]
+    fn every_score_of_policies_is_a_signal() {
+        for row in SCORES.iter().filter(|row| row.spec.name != "labels") {
+            let name = if row.spec.name == "layer" { "layer(1)" } else { row.spec.name };
+            let values = alone(name, 80);
+            assert_eq!(values.len(), 80, "{name}");
+            let is_signal = SIGNALS.iter().any(|row| row.spec.name == name);
+            assert!(is_signal || values[..20].iter().all(Option::is_none), "{name}: the prompt has none");
+            // The tokens of an observation window have none, and the longest window is 64.
+            let n_window = if name == "vase" { 64 } else { 32 };
+            assert!((20..80 - n_window).all(|at| values[at].is_some()), "{name}: {values:?}");
+            assert!(values.iter().flatten().all(|v| v.is_finite()), "{name}");
+        }
+        assert!(find("labels").is_err() && find("kv-key@age=3").is_err() && find("snapkv@age=03").is_err());
+        assert_eq!(find("snapkv(window32)@age=3").expect("one name").spec.name, "snapkv@age=3");
+    }
+
+    #[test]
+    fn the_score_at_an_age_is_that_of_the_trace_cut_there() {
+        for score in ["tova", "raas", "snapkv(window4+mean3)", "r-kv(window4)", "k-norm", "lag-kv(8)"] {
+            let aged = alone(&format!("{score}@age=16"), 80);
+            for at in [20, 33, 63] {
+                assert_eq!(aged[at], alone(score, at + 17)[at], "{score} at {at}");
+            }
+            let end = alone(score, 80);
+            assert_eq!(aged[64..], end[64..], "{score}: at the end of the trace where that comes before");
         }
     }
 

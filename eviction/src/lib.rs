@@ -62,6 +62,7 @@ pub use experiment::{Progress, Runs, check, evict};
 pub use nearest::nearest;
 pub use policy::budget::{Budget, Lengths, Limits, Match};
 pub use policy::chosen_layers::ChosenLayers;
+pub use policy::page::page;
 pub use policy::parse::{NamedPolicy, PARTS};
 pub use policy::registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
 pub use policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};

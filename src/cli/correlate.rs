@@ -37,7 +37,8 @@ pub(crate) struct CorrelateArgs {
     /// at the end if they are smoothed.
     #[arg(long, value_name = "F.csv")]
     pub(crate) reference: Option<PathBuf>,
-    /// Signals, separated by commas, or all; `epikv signals` lists them.
+    /// Signals, separated by commas, or all; `epikv signals` lists them. A score of `epikv policies` is a signal too:
+    /// SCORE, or SCORE@age=W.
     #[arg(long, default_value = "all", value_name = "A,B")]
     pub(crate) signals: String,
     /// How attention is computed. `explicit` computes attention weights, layer by layer and tile by tile, and records

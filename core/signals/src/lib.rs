@@ -6,6 +6,10 @@
 //! stand in one table, [`SIGNALS`], and the values of any of them can be smoothed ([`Smoother`]); help, documentation
 //! and the contract test are made from it.
 //!
+//! A [`Score`] says what a held token is worth to a policy: one number a token in each kept set, given once or made anew at
+//! each eviction. All scores stand in [`SCORES`], a [`ScoreRef`] names one with its argument, and a program's own
+//! [`ScoreRow`] is as good as one of the table. [`find`] turns any of them into a signal of whole traces.
+//!
 //! Not here: which tokens are kept, what the numbers are compared with, files.
 //!
 //! ```
@@ -33,6 +37,7 @@
 mod error;
 mod formulas;
 mod layers;
+mod page;
 mod scores;
 mod signals;
 mod taps;
@@ -40,6 +45,7 @@ mod words;
 
 pub use error::{Error, Result};
 pub use layers::{REFERENCE_LAYERS, map_layer};
+pub use page::page;
 pub use scores::{
     AttentionRows, AttentionSum, Bands, BuildScore, Form, Frozen, Group, KeyScore, Labels, Lag, LagScore, Need,
     OneLayer, Pool, SCORES, Score, ScoreRef, ScoreRow, ScoreSpec, Seen, Setup, SignalScore, Stamps, Step,

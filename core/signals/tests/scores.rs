@@ -6,7 +6,7 @@ use epikv_model::cache::{Capacity, Pos, RowCache, Scope};
 use epikv_model::decoder::Decoder;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::open;
-use epikv_signals::{Chunk, Need, SCORES, Score, ScoreRef, Setup, Step};
+use epikv_signals::{Chunk, Frozen, Need, SCORES, Score, ScoreRef, Setup, Step};
 
 const N_LAYERS: usize = 4;
 const N_PROMPT: usize = 9;
@@ -98,7 +98,7 @@ fn each_token_held_has_one_number_in_each_kept_set() {
                     assert!(kept.eq(after), "{score}, {scope:?}: the numbers of the others stay");
                 }
             }
-            let numbers = started.frozen().map(|numbers| numbers.is_shared());
+            let numbers = started.frozen().map(Frozen::is_shared);
             let own = score.needs(Need::RandomNumbers) && scope != Scope::Global;
             assert_eq!(numbers, (!score.is_live()).then_some(!own), "{score}, {scope:?}");
         }

@@ -2,6 +2,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod chosen_layers;
+pub(crate) mod page;
 pub(crate) mod parse;
 pub(crate) mod registry;
 pub(crate) mod select;

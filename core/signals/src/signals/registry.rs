@@ -200,6 +200,18 @@ impl SignalRow {
         }
     }
 
+    /// How many values a token has, and when they are known, in words.
+    pub fn values(&self) -> &'static str {
+        match self.build {
+            Build::PerLayer(_) => "one a layer",
+            Build::PerLayerAndMean(_) => "one a layer and their mean",
+            Build::PerModel(_) => "one a model",
+            Build::Aged(_) => "one a model, known at that age",
+            Build::Late(_) => "one a model, known at the trace's end",
+            Build::Score(..) => "one a model, a score of policies",
+        }
+    }
+
     /// Whether it has a value a layer.
     pub fn has_layers(&self) -> bool {
         matches!(self.build, Build::PerLayer(_) | Build::PerLayerAndMean(_))
