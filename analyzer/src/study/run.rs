@@ -1,8 +1,8 @@
 //! Every signal, layer and smoothing against the labels, problem set by problem set, with baselines beside.
 //!
 //! Smoothed series are made from the recorded ones by the code that also runs beside a policy ([`Smoother`]). They start
-//! where windows start ([`WindowFrom`]). Columns are independent of one another and run in parallel; no number depends on
-//! how.
+//! where windows start ([`WindowFrom`](crate::WindowFrom)). Columns are independent of one another and run in parallel.
+//! No number depends on how.
 
 use std::borrow::Cow;
 
