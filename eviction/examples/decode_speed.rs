@@ -93,7 +93,7 @@ fn main() -> Result<()> {
         Limits::unlimited(N_PROMPT)
     };
     let run = |n_new: usize| -> Result<Clock> {
-        let jobs: Vec<_> = (0..batch).map(|_| (limits, Generation::greedy(&prompt, n_new))).collect();
+        let jobs: Vec<_> = (0..batch).map(|_| (limits.clone(), Generation::greedy(&prompt, n_new))).collect();
         let signal = signal.first().cloned();
         let (steps, done, evicted) = (Mutex::default(), Mutex::default(), Mutex::default());
         let clock = Clock { started: Instant::now(), signal, evicted, steps, done };

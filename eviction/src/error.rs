@@ -66,6 +66,28 @@ pub enum Error {
         /// The score.
         score: ScoreRef,
     },
+    /// A budget that is divided although all layers and heads share one kept set.
+    #[error("allocate={allocate}: expected scope=per-layer or scope=per-head, got scope=global")]
+    AllocateOf {
+        /// The division.
+        allocate: String,
+    },
+    /// A division that does not keep to the budget.
+    #[error(
+        "allocate={allocate}: expected {n_sets} budgets of at least {least} tokens and at most {most} together, got {got:?}"
+    )]
+    Allocation {
+        /// The division.
+        allocate: String,
+        /// Kept sets.
+        n_sets: usize,
+        /// Tokens that each must hold.
+        least: usize,
+        /// Tokens that all may hold together.
+        most: usize,
+        /// What came.
+        got: Vec<usize>,
+    },
     /// A budget in a form that is not known.
     #[error(
         "budget: expected a number from 1 to {most}, or prompt+N or prompt+N% with N up to that, got {given:?}",

@@ -389,7 +389,7 @@ fn a_stop_id_ends_the_generation() {
     let (decoder, prompt) = (decoder(), prompt(N_PROMPT));
     let policy = find("window").expect("a row").policy;
     let limits = limits(&policy, 20, N_PROMPT);
-    let free = decode(&decoder, &policy, limits, &Generation::greedy(&prompt, N_NEW)).expect("a generation");
+    let free = decode(&decoder, &policy, limits.clone(), &Generation::greedy(&prompt, N_NEW)).expect("a generation");
     let stop = [free.generated[3]];
     let first = free.generated.iter().position(|id| *id == stop[0]).expect("it was chosen");
     let stopped = Generation { stop_ids: &stop, ..Generation::greedy(&prompt, N_NEW) };

@@ -19,8 +19,7 @@ use epikv_stats::{Ties, top_k};
 
 use crate::error::Result;
 use crate::policy::Select;
-use crate::policy::budget::Limits;
-use crate::policy::select::Protected;
+use crate::policy::limits::Limits;
 
 /// Keeps the numbers of draws apart from those that choose tokens and from random scores, which have the same keys.
 const STREAM: u64 = 0x6472_6177_206f_6e65;
@@ -29,30 +28,32 @@ const STREAM: u64 = 0x6472_6177_206f_6e65;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     select: Select,
-    /// Tokens that are kept for their value range.
-    reserve: usize,
     stream: RandomStream,
 }
 
 impl Choice {
-    pub(crate) fn new(select: Select, limits: Limits, stream: RandomStream) -> Self {
-        let share = limits.tokens().saturating_mul(usize::from(select.values)) / 100;
-        let stream = RandomStream { seed: stream.seed ^ STREAM, ..stream };
-        Self { select, reserve: share.saturating_sub(limits.n_first()), stream }
+    pub(crate) fn new(select: Select, stream: RandomStream) -> Self {
+        Self { select, stream: RandomStream { seed: stream.seed ^ STREAM, ..stream } }
+    }
+
+    /// Tokens of a kept set that are kept for their value range.
+    pub(crate) fn reserve(self, limits: &Limits, set: usize) -> usize {
+        let share = limits.of(set).saturating_mul(usize::from(self.select.values)) / 100;
+        share.saturating_sub(limits.n_first())
     }
 
     /// Turns the scores of all kept sets into ranks; higher is kept.
     ///
     /// # Errors
     /// If the values are not on the CPU.
-    pub(crate) fn rank(self, scores: &mut [Vec<f32>], cache: &RowCache, protected: Protected) -> Result<()> {
+    pub(crate) fn rank(self, scores: &mut [Vec<f32>], cache: &RowCache, limits: &Limits) -> Result<()> {
         if self.select.by_score() {
             return Ok(());
         }
         let ranges = if self.select.values == 0 { Vec::new() } else { value_ranges(cache)? };
         let eviction = cache.last().map_or(0, |newest| newest.0 as usize) * scores.len();
         for (set, scores) in scores.iter_mut().enumerate() {
-            let candidates = protected.candidates(scores.len());
+            let candidates = limits.protected().candidates(scores.len());
             let slots = &cache.sets()[set];
             // One number a token, kept set and eviction: positions are 32 bits.
             let exponential = |place: usize| {
@@ -60,16 +61,17 @@ impl Choice {
                 -(1.0 - self.stream.uniform(((eviction + set) << 32) | pos)).ln()
             };
             let ranges = ranges.get(set).map_or(&[][..], Vec::as_slice);
-            self.rank_set(scores, ranges, candidates, exponential);
+            self.rank_set(scores, ranges, self.reserve(limits, set), candidates, exponential);
         }
         Ok(())
     }
 
-    /// The same for one kept set, with value ranges where there is a reserve.
+    /// The same for one kept set, with value ranges where there is a reserve of so many tokens.
     pub(crate) fn rank_set(
         self,
         scores: &mut [f32],
         ranges: &[f32],
+        reserve: usize,
         candidates: Range<usize>,
         exponential: impl Fn(usize) -> f64,
     ) {
@@ -79,7 +81,7 @@ impl Choice {
                 *score = (f64::from(score.max(0.0)) / exponential(place).max(f64::MIN_POSITIVE)) as f32;
             }
         }
-        let reserved = ranges.get(candidates.clone()).and_then(|ranges| top_k(ranges, self.reserve, Ties::Newer));
+        let reserved = ranges.get(candidates.clone()).and_then(|ranges| top_k(ranges, reserve, Ties::Newer));
         for place in reserved.unwrap_or_default() {
             scores[candidates.start + place] = f32::INFINITY;
         }
@@ -92,17 +94,17 @@ mod tests {
     use crate::policy::{Protect, Recency};
 
     fn choice(select: Select) -> Choice {
-        let protect = Protect { prompt: false, sinks: 1, recency: Recency::Tokens(1) };
-        let limits = Limits::new(8, 1, protect).expect("feasible");
-        Choice::new(select, limits, RandomStream { seed: 1, problem: 2, sample: 3 })
+        Choice::new(select, RandomStream { seed: 1, problem: 2, sample: 3 })
     }
 
     #[test]
     fn the_largest_ranges_are_kept_first() {
         let choice = choice(Select { draw: false, values: 40 });
+        let protect = Protect { prompt: false, sinks: 1, recency: Recency::Tokens(1) };
+        let limits = Limits::new(8, 1, protect).expect("feasible");
         let mut scores = [0.0, 5.0, 1.0, 2.0, 9.0];
         // 3 of 8 tokens, one of them the protected first.
-        choice.rank_set(&mut scores, &[9.0, 1.0, 3.0, 2.0, 9.0], 1..4, |_| 1.0);
+        choice.rank_set(&mut scores, &[9.0, 1.0, 3.0, 2.0, 9.0], choice.reserve(&limits, 0), 1..4, |_| 1.0);
         assert_eq!(scores.to_vec(), [0.0, 5.0, f32::INFINITY, f32::INFINITY, 9.0]);
     }
 
@@ -113,7 +115,7 @@ mod tests {
         for draw in 0..4000 {
             let mut scores = [1.0, 2.0, 0.0, 5.0];
             let exponential = |place: usize| -(1.0 - choice.stream.uniform(10 * draw + place)).ln();
-            choice.rank_set(&mut scores, &[], 0..3, exponential);
+            choice.rank_set(&mut scores, &[], 0, 0..3, exponential);
             assert_eq!((scores[2], scores[3]), (0.0, 5.0), "nothing has no chance, and the protected is left alone");
             first[usize::from(scores[1] > scores[0])] += 1;
         }

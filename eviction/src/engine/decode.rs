@@ -9,100 +9,19 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use epikv_model::decoder::Decoder;
-use epikv_model::sampler::{RandomStream, Sampling};
-use epikv_model::session::{Finish, Ledger, RowSpec, Session, side_by_side};
+use epikv_model::session::{Ledger, RowSpec, Session, side_by_side};
 use epikv_model::taps::ProbePlan;
-use epikv_signals::{Chunk, Labels};
+use epikv_signals::Chunk;
 
-use crate::engine::certificate::Certificate;
+use crate::engine::generation::{Decoded, Generation, Recorded};
 use crate::engine::recorder::{Eviction, MOST_RECORDED, Recorder};
-use crate::engine::under_way::{Recorded, UnderWay};
+use crate::engine::running::Running;
 use crate::error::{Error, Result};
 use crate::policy::Policy;
-use crate::policy::budget::Limits;
-
-/// What is generated.
-#[derive(Debug, Clone)]
-pub struct Generation<'a> {
-    /// Prompt tokens.
-    pub prompt: &'a [u32],
-    /// New tokens at most.
-    pub max_new: usize,
-    /// Ids that end the generation.
-    pub stop_ids: &'a [u32],
-    /// How tokens are chosen.
-    pub sampling: Sampling,
-    /// Keys of the numbers that a policy draws.
-    pub stream: RandomStream,
-    /// Labels to replay, for a policy that does.
-    pub labels: Option<Labels>,
-}
-
-impl<'a> Generation<'a> {
-    /// Greedy tokens after a prompt, without stop ids and labels; keys are zero.
-    pub fn greedy(prompt: &'a [u32], max_new: usize) -> Self {
-        let stream = RandomStream { seed: 0, problem: 0, sample: 0 };
-        Self { prompt, max_new, stop_ids: &[], sampling: Sampling::Greedy, stream, labels: None }
-    }
-}
-
-/// What was generated, and what was held meanwhile.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
-    /// New tokens, a stop id included.
-    pub generated: Vec<u32>,
-    /// Logit margin of each new token.
-    pub margins: Vec<f32>,
-    /// Why it ended.
-    pub finish: Finish,
-    /// Sizes and evictions.
-    pub certificate: Certificate,
-    /// Where the time went.
-    pub times: Times,
-    /// What was recorded of the generated tokens that were fed, in the order in which it was asked for.
-    pub signals: Vec<Series>,
-}
-
-/// A signal under eviction, from the first generated token on; null where undefined.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Its name.
-    pub name: &'static str,
-    /// Its layer, where it has one.
-    pub layer: Option<usize>,
-    /// One value a generated token.
-    pub values: Vec<Option<f32>>,
-}
-
-/// Elapsed time of one generation. Of the forward passes it has its share, by tokens fed. Differs from run to run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Forward passes that read the prompt.
-    pub prefill: Duration,
-    /// Forward passes that decoded.
-    pub decode: Duration,
-    /// Scoring.
-    pub score: Duration,
-    /// Choosing what goes.
-    pub select: Duration,
-    /// Freeing slots, gathering, rotating anew.
-    pub moves: Duration,
-}
-
-impl Times {
-    /// All forward passes.
-    pub fn forward(&self) -> Duration {
-        self.prefill + self.decode
-    }
-
-    /// All of it.
-    pub fn wall(&self) -> Duration {
-        self.forward() + self.score + self.select + self.moves
-    }
-}
+use crate::policy::limits::Limits;
 
 /// What is told of generations while they are under way, from any thread.
 pub trait Watch: Sync {
@@ -154,6 +73,7 @@ impl<F: Fn(usize, Decoded) + Sync> Watch for F {
 /// If the limits are those of another prompt, the policy does not fit the model, or the model fails.
 pub fn decode(decoder: &Decoder, policy: &Policy, limits: Limits, generation: &Generation<'_>) -> Result<Decoded> {
     let result = Mutex::new(None);
+    let limits_for = limits.n_prompt();
     let jobs = [(limits, generation.clone())];
     decode_all(decoder, policy, &jobs, 1, &|_: usize, decoded: Decoded| {
         if let Ok(mut slot) = result.lock() {
@@ -161,7 +81,7 @@ pub fn decode(decoder: &Decoder, policy: &Policy, limits: Limits, generation: &G
         }
     })?;
     let decoded = result.into_inner().ok().flatten();
-    decoded.ok_or(Error::OtherPrompt { n_prompt: generation.prompt.len(), limits_for: limits.n_prompt() })
+    decoded.ok_or(Error::OtherPrompt { n_prompt: generation.prompt.len(), limits_for })
 }
 
 /// Generates for all jobs under a policy, up to `batch` in one pass; `watch` is told of each, by its index, as it ends.
@@ -188,7 +108,7 @@ pub fn decode_all(
     let plan = watch.wants_signals(n_layers)?.iter().fold(plan, |plan, one| plan.union(&one.signal.plan()));
     let next = AtomicUsize::new(0);
     let ledgers = side_by_side(decoder, jobs.len(), || {
-        let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, under_way: BTreeMap::new() };
+        let worker = Worker { decoder, policy, plan: &plan, jobs, next: &next, running: BTreeMap::new() };
         worker.run(batch.max(1), watch)
     });
     ledgers.into_iter().sum()
@@ -202,7 +122,7 @@ struct Worker<'a> {
     jobs: &'a [(Limits, Generation<'a>)],
     /// The next job that nobody has taken.
     next: &'a AtomicUsize,
-    under_way: BTreeMap<usize, UnderWay>,
+    running: BTreeMap<usize, Running>,
 }
 
 impl Worker<'_> {
@@ -212,7 +132,7 @@ impl Worker<'_> {
             while session.len() < rows {
                 let key = self.next.fetch_add(1, Ordering::Relaxed);
                 let Some((limits, generation)) = self.jobs.get(key) else { break };
-                self.add(&mut session, key, *limits, generation, watch)?;
+                self.add(&mut session, key, limits, generation, watch)?;
             }
             if session.is_empty() {
                 return Ok(session.ledger());
@@ -223,7 +143,7 @@ impl Worker<'_> {
             let n_fed: usize = step.fed.iter().map(|(_, n)| n).sum();
             let mut first = 0;
             for (row, &(key, n)) in step.fed.iter().enumerate() {
-                if let (Some(work), Some(cache)) = (self.under_way.get_mut(&key), session.cache_mut(key)) {
+                if let (Some(work), Some(cache)) = (self.running.get_mut(&key), session.cache_mut(key)) {
                     let share = elapsed.mul_f64(n as f64 / n_fed as f64);
                     work.after_step(self.decoder, cache, &Chunk::new(&step.taps, first..first + n).in_row(row), share)?;
                     if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(MOST_RECORDED)) {
@@ -232,9 +152,14 @@ impl Worker<'_> {
                 }
                 first += n;
             }
+            for (key, choice) in &step.choices {
+                if let Some(work) = self.running.get_mut(key) {
+                    work.chosen(choice.token);
+                }
+            }
             watch.step(n_fed);
             for row in session.take_finished() {
-                if let Some(mut work) = self.under_way.remove(&row.key) {
+                if let Some(mut work) = self.running.remove(&row.key) {
                     if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(1)) {
                         watch.evicted(row.key, part, evictions)?;
                     }
@@ -248,11 +173,11 @@ impl Worker<'_> {
         &mut self,
         session: &mut Session<'_>,
         key: usize,
-        limits: Limits,
+        limits: &Limits,
         generation: &Generation<'_>,
         watch: &dyn Watch,
     ) -> Result<()> {
-        let (cache, mut work) = UnderWay::start(self.decoder, self.policy, limits, generation)?;
+        let (cache, mut work) = Running::start(self.decoder, self.policy, limits, generation)?;
         work.recorder = watch.wants_evictions().then(Recorder::default);
         work.signals = watch.wants_signals(self.decoder.config().n_layers)?;
         session.add(RowSpec {
@@ -264,7 +189,7 @@ impl Worker<'_> {
             sampling: generation.sampling,
             draft: [].into(),
         })?;
-        self.under_way.insert(key, work);
+        self.running.insert(key, work);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A policy at work on one cache: called after each step, it frees what does not stay.
 //!
 //! Frozen scores go into a min-heap as their tokens leave the recency window, and an eviction takes the smallest out:
-//! `O(log K)` a token. Kept sets that share their numbers share a heap and hold the same tokens, whatever the scope. Live
+//! `O(log K)` a token. Kept sets that share their numbers and have equal budgets share a heap and hold the same tokens. Live
 //! scores change at each step, so an eviction looks at all of a kept set: `O(K)`. No key or value is moved either way.
 
 use std::cmp::Reverse;
@@ -14,20 +14,22 @@ use epikv_stats::{Ties, ordered_key, top_k};
 
 use crate::engine::choice::Choice;
 use crate::error::{Error, Result};
-use crate::policy::budget::Limits;
-use crate::policy::select::Protected;
-use crate::policy::{Policy, Trigger};
+use crate::policy::Policy;
+use crate::policy::allocate::{Allocate, Sets};
+use crate::policy::limits::Limits;
+use crate::policy::protect::Protected;
+use crate::policy::trigger::{self, TriggerState};
 
 /// A policy with the state of one generation.
 #[derive(Debug)]
 pub(crate) struct Evictor {
-    trigger: Trigger,
-    budget: usize,
-    n_prompt: usize,
-    protected: Protected,
+    evicts: bool,
+    trigger: Box<dyn TriggerState>,
+    allocate: Allocate,
+    limits: Limits,
     choice: Choice,
     pub(crate) score: Box<dyn Score>,
-    /// For frozen scores: one for all kept sets that share their numbers, or one a set.
+    /// For frozen scores: one for all kept sets that hold the same tokens, or one a set.
     queues: Vec<Queue>,
 }
 
@@ -52,12 +54,12 @@ impl Queue {
     }
 
     /// What a set loses: the lowest. They are there, since the budget holds what is protected.
-    fn loss(&mut self, numbers: &Frozen, set: usize, (protected, newest): (Protected, Pos), n: usize) -> Loss {
+    fn removal(&mut self, numbers: &Frozen, set: usize, (protected, newest): (Protected, Pos), n: usize) -> SetRemoval {
         let score = |pos: Pos| numbers.at(set, pos);
         self.fill(score, protected, newest);
-        let lost = std::iter::from_fn(|| self.heap.pop()).take(n);
-        let lost = lost.map(|Reverse((_, pos))| Lost { pos: Pos(pos), score: score(Pos(pos)) }).collect();
-        Loss { lost, kept_score: self.heap.peek().map(|Reverse((_, pos))| score(Pos(*pos))) }
+        let lowest = std::iter::from_fn(|| self.heap.pop()).take(n);
+        let removed = lowest.map(|Reverse((_, pos))| Removed { pos: Pos(pos), score: score(Pos(pos)) }).collect();
+        SetRemoval { removed, kept_score: self.heap.peek().map(|Reverse((_, pos))| score(Pos(*pos))) }
     }
 }
 
@@ -75,111 +77,147 @@ pub(crate) fn checked_scores(score: &dyn Score, cache: &RowCache) -> Result<Vec<
 }
 
 impl Evictor {
-    pub(crate) fn new(policy: &Policy, limits: Limits, stream: RandomStream, score: Box<dyn Score>) -> Self {
-        let (budget, n_prompt) = (limits.tokens(), limits.n_prompt());
+    pub(crate) fn new(policy: &Policy, limits: &Limits, stream: RandomStream, score: Box<dyn Score>) -> Self {
         Self {
-            trigger: policy.trigger,
-            budget,
-            n_prompt,
-            protected: Protected::new(limits),
-            choice: Choice::new(policy.select, limits, stream),
+            evicts: policy.evicts(),
+            trigger: policy.trigger.start(),
+            allocate: policy.allocate,
+            limits: limits.clone(),
+            choice: Choice::new(policy.select, stream),
             score,
             queues: Vec::new(),
         }
     }
 
-    /// What it protects.
-    pub(crate) fn protected(&self) -> Protected {
-        self.protected
+    /// What each kept set may hold, as of the last eviction, and what is protected.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
     pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
-        if self.trigger == Trigger::Never { Ok(()) } else { Ok(self.score.observe(&Step { chunk, cache, prompt })?) }
+        if self.evicts { Ok(self.score.observe(&Step { chunk, cache, prompt })?) } else { Ok(()) }
     }
 
-    /// Chooses what every kept set loses, if the policy's trigger fires.
+    /// Chooses what every kept set loses after a step that fed the tokens `ids`, if the policy's trigger is due.
     ///
     /// # Errors
     /// If the scores cannot be computed.
-    pub(crate) fn select(&mut self, cache: &RowCache) -> Result<Option<Cut>> {
+    pub(crate) fn select(&mut self, cache: &RowCache, ids: &[u32]) -> Result<Option<Cut>> {
         let Some(newest) = cache.last() else { return Ok(None) };
-        let n_fed = (newest.0 as usize + 1).saturating_sub(self.n_prompt);
-        if !self.trigger.fires(cache.len(0), self.budget, n_fed) {
+        let n_fed = newest.0 as usize + 1;
+        let n_generated = n_fed.saturating_sub(self.limits.n_prompt());
+        let held: Vec<usize> = (0..cache.sets().len()).map(|set| cache.len(set)).collect();
+        let is_reading = n_fed < self.limits.n_prompt();
+        let step = trigger::Step { ids, is_reading, n_generated, held: &held, limits: &self.limits };
+        if !self.trigger.due(&step) || is_reading || step.most_over() == 0 {
             return Ok(None);
         }
-        let over = cache.len(0) - self.budget;
-        let losses = if let Some(numbers) = self.score.frozen() {
-            let n_queues = if numbers.is_shared() { 1 } else { cache.sets().len() };
-            self.queues.resize_with(n_queues, Queue::default);
-            let queues = self.queues.iter_mut().enumerate();
-            queues.map(|(set, queue)| queue.loss(numbers, set, (self.protected, newest), over)).collect()
+        let sets = if self.score.frozen().is_some() {
+            self.divide_by_score(cache, None)?;
+            self.lowest_frozen(&held, newest)
         } else {
             let mut all = checked_scores(&*self.score, cache)?;
-            self.choice.rank(&mut all, cache, self.protected)?;
-            cache.sets().iter().zip(&all).map(|(set, scores)| self.protected.loss(set, scores, over)).collect()
+            self.divide_by_score(cache, Some(&all))?;
+            self.choice.rank(&mut all, cache, &self.limits)?;
+            let protected = self.limits.protected();
+            let over = |set: usize| held[set].saturating_sub(self.limits.of(set));
+            let sets = cache.sets().iter().zip(&all).enumerate();
+            sets.map(|(at, (set, scores))| protected.removal(set, scores, over(at))).collect()
         };
-        Ok(Some(Cut { losses, n: over, n_fed }))
+        Ok(Some(Cut { sets, n_generated }))
+    }
+
+    /// Divides the budget anew, where the division looks at scores.
+    fn divide_by_score(&mut self, cache: &RowCache, scores: Option<&[Vec<f32>]>) -> Result<()> {
+        if !self.allocate.is_by_score() {
+            return Ok(());
+        }
+        let all = scores.map_or_else(|| checked_scores(&*self.score, cache), |all| Ok(all.to_vec()))?;
+        let protected = self.limits.protected();
+        let candidates: Vec<Vec<f32>> = all.iter().map(|own| own[protected.candidates(own.len())].to_vec()).collect();
+        self.limits = self.limits.divided(self.allocate, sets_of(cache), Some(&candidates))?;
+        Ok(())
+    }
+
+    /// What the kept sets lose by frozen scores.
+    fn lowest_frozen(&mut self, held: &[usize], newest: Pos) -> Vec<SetRemoval> {
+        let Some(numbers) = self.score.frozen() else { return Vec::new() };
+        let is_one = numbers.is_shared() && self.allocate.is_even();
+        self.queues.resize_with(if is_one { 1 } else { held.len() }, Queue::default);
+        let (limits, protected) = (&self.limits, self.limits.protected());
+        let removal = |(set, queue): (usize, &mut Queue)| {
+            queue.removal(numbers, set, (protected, newest), held[set].saturating_sub(limits.of(set)))
+        };
+        self.queues.iter_mut().enumerate().map(removal).collect()
     }
 
     /// Frees the slots of a cut. Moves no data.
     pub(crate) fn apply(&mut self, cut: &Cut, cache: &mut RowCache) {
         for set in 0..cache.sets().len() {
-            for lost in &cut.of(set).lost {
-                cache.remove(set, lost.pos);
-                self.score.evicted(set, lost.pos);
+            for removed in &cut.of(set).removed {
+                cache.remove(set, removed.pos);
+                self.score.evicted(set, removed.pos);
             }
         }
     }
 
-    /// Chooses and frees; returns how many from each set.
+    /// Chooses and frees; returns how many from all sets together.
     #[cfg(test)]
     pub(crate) fn evict(&mut self, cache: &mut RowCache) -> usize {
-        let Some(cut) = self.select(cache).expect("scores") else { return 0 };
+        let Some(cut) = self.select(cache, &[]).expect("scores") else { return 0 };
         self.apply(&cut, cache);
-        cut.n
+        cut.n_removed(cache.sets().len())
     }
 }
 
-/// What all kept sets lose at once.
+/// The kept sets of a cache, for a division of the budget.
+fn sets_of(cache: &RowCache) -> Sets {
+    Sets { scope: cache.scope(), n_layers: cache.n_layers(), n_kv_heads: cache.n_kv_heads() }
+}
+
+/// What the kept sets lose at once.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// By kept set, or one for all: by frozen scores that all sets share, every set loses the same.
-    losses: Vec<Loss>,
-    /// Tokens that each set loses.
-    pub(crate) n: usize,
+    /// By kept set, or one for all where every set loses the same.
+    sets: Vec<SetRemoval>,
     /// Generated tokens fed so far.
-    pub(crate) n_fed: usize,
+    pub(crate) n_generated: usize,
 }
 
 impl Cut {
     /// What a set loses.
-    pub(crate) fn of(&self, set: usize) -> &Loss {
-        &self.losses[set.min(self.losses.len() - 1)]
+    pub(crate) fn of(&self, set: usize) -> &SetRemoval {
+        &self.sets[set.min(self.sets.len() - 1)]
+    }
+
+    /// Tokens that so many sets lose together.
+    pub(crate) fn n_removed(&self, n_sets: usize) -> usize {
+        (0..n_sets).map(|set| self.of(set).removed.len()).sum()
     }
 }
 
 /// What one kept set loses.
 #[derive(Debug)]
-pub(crate) struct Loss {
-    pub(crate) lost: Vec<Lost>,
+pub(crate) struct SetRemoval {
+    pub(crate) removed: Vec<Removed>,
     /// The lowest score among what stays unprotected.
     pub(crate) kept_score: Option<f32>,
 }
 
 /// A token that does not stay.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lost {
+pub(crate) struct Removed {
     pub(crate) pos: Pos,
     pub(crate) score: f32,
 }
 
 impl Protected {
     /// What a set loses by the scores of the tokens that it holds, in order of positions.
-    fn loss(self, set: &SlotMap, scores: &[f32], n: usize) -> Loss {
+    fn removal(self, set: &SlotMap, scores: &[f32], n: usize) -> SetRemoval {
         let (places, kept_score) = lowest(scores, self, n);
-        let lost = |place: usize| Some(Lost { pos: set.nth(place)?, score: scores[place] });
-        Loss { lost: places.into_iter().filter_map(lost).collect(), kept_score }
+        let removed = |place: usize| Some(Removed { pos: set.nth(place)?, score: scores[place] });
+        SetRemoval { removed: places.into_iter().filter_map(removed).collect(), kept_score }
     }
 }
 
@@ -204,5 +242,7 @@ fn lowest(scores: &[f32], protected: Protected, n: usize) -> (Vec<usize>, Option
     (places.collect(), kept_score)
 }
 
+#[cfg(test)]
+mod kept;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ pub(crate) mod certificate;
 mod choice;
 pub(crate) mod decode;
 pub(crate) mod evictor;
+pub(crate) mod generation;
 #[cfg(test)]
 mod parity;
 #[cfg(test)]
@@ -11,4 +12,4 @@ mod parity_kvpress;
 #[cfg(test)]
 mod parity_vase;
 pub(crate) mod recorder;
-pub(crate) mod under_way;
+pub(crate) mod running;

@@ -17,7 +17,7 @@ use epikv_signals::{Bands, Chunk, Setup};
 use serde_json::Value;
 
 use crate::engine::evictor::Evictor;
-use crate::policy::budget::Limits;
+use crate::policy::limits::Limits;
 use crate::policy::registry::find;
 use crate::policy::{Policy, PositionMode, Protect, Recency, Trigger};
 
@@ -170,7 +170,7 @@ fn replay(decoder: &Decoder, prompt: &[u32], run: &Value) {
     let plan = (0..n_layers).fold(policy.score.plan(n_layers).expect("deep enough"), taps);
     let cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let cache = cache.with_rotation(policy.position.rotation()).expect("empty");
-    let evictor = Evictor::new(&policy, limits, STREAM, score);
+    let evictor = Evictor::new(&policy, &limits, STREAM, score);
     let mut run_of = Loop { decoder, plan, cache, evictor, logits: Vec::new() };
     run_of.feed(prompt.to_vec(), true, |_| ());
     let tolerance = if policy.score.spec().name == "kv-key" { KEY_SCORE } else { HIDDEN_SCORE };

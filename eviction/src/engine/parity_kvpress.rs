@@ -16,7 +16,7 @@ use epikv_signals::{Chunk, Setup};
 use serde_json::Value;
 
 use crate::engine::evictor::Evictor;
-use crate::policy::budget::Limits;
+use crate::policy::limits::Limits;
 use crate::policy::parse::NamedPolicy;
 
 /// Tolerance of logits and margins, several times the noise that the makers of the reference measured.
@@ -57,7 +57,7 @@ fn check(decoder: &Decoder, prompt: &[u32], run: &Value) {
     let stream = RandomStream { seed: 0, problem: 0, sample: 0 };
     let n_layers = decoder.config().n_layers;
     let setup = Setup { recency: limits.recency(), stream, ..Setup::new(n_layers) };
-    let mut evictor = Evictor::new(&policy, limits, stream, policy.score.start(&setup).expect("a score"));
+    let mut evictor = Evictor::new(&policy, &limits, stream, policy.score.start(&setup).expect("a score"));
     let cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let mut cache = cache.with_rotation(policy.position.rotation()).expect("empty");
     let plan = policy.score.plan(n_layers).expect("deep enough");

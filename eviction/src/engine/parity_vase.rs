@@ -7,7 +7,7 @@ use epikv_stats::{Ties, top_k};
 use serde_json::Value;
 
 use crate::engine::choice::Choice;
-use crate::policy::budget::Limits;
+use crate::policy::limits::Limits;
 use crate::policy::{Protect, Recency, Select};
 
 fn numbers(value: &Value) -> Vec<f32> {
@@ -23,12 +23,13 @@ fn the_same_tokens_are_reserved_and_drawn() {
     let stream = RandomStream { seed: 0, problem: 0, sample: 0 };
     for run in reference["runs"].as_array().expect("runs") {
         let draw = run["draw"] == true;
-        let choice = Choice::new(Select { draw, values: 25 }, limits, stream);
+        let choice = Choice::new(Select { draw, values: 25 }, stream);
         for head in 0..2 {
             let (mut scores, exponential) = (numbers(&run["scores"][head]), numbers(&reference["exponential"][head]));
             let n = scores.len();
             scores[..4].fill(f32::INFINITY);
-            choice.rank_set(&mut scores, &numbers(&reference["ranges"][head]), 4..n, |at| f64::from(exponential[at]));
+            let (ranges, reserve) = (numbers(&reference["ranges"][head]), choice.reserve(&limits, 0));
+            choice.rank_set(&mut scores, &ranges, reserve, 4..n, |at| f64::from(exponential[at]));
             let stay = top_k(&scores, 112, Ties::Newer).expect("numbers").into_iter().chain(n..n + 16);
             let want =
                 run["kept"][head].as_array().expect("places").iter().map(|x| x.as_u64().expect("a place") as usize);

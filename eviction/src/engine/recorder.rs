@@ -56,14 +56,14 @@ impl Recorder {
                 Scope::PerLayer => (Some(set), None),
                 Scope::PerHead => (Some(set / heads), Some(set % heads)),
             };
-            let loss = cut.of(set);
-            let kept_score = loss.kept_score.and_then(finite);
-            let evictions = loss.lost.iter().map(|lost| Eviction {
-                step: cut.n_fed,
+            let removal = cut.of(set);
+            let kept_score = removal.kept_score.and_then(finite);
+            let evictions = removal.removed.iter().map(|removed| Eviction {
+                step: cut.n_generated,
                 layer,
                 head,
-                pos: lost.pos,
-                score: finite(lost.score),
+                pos: removed.pos,
+                score: finite(removed.score),
                 kept_score,
             });
             self.evictions.extend(evictions);

@@ -8,7 +8,7 @@ use epikv_signals::Need;
 use epikv_tasks::prompt::PromptOptions;
 use serde_json::{Value, json};
 
-use crate::engine::under_way::Recorded;
+use crate::engine::generation::Recorded;
 use crate::error::{Error, Result};
 use crate::policy::budget::{Budget, Match};
 use crate::policy::parse::NamedPolicy;

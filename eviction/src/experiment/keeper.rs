@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::engine::decode::{Decoded, Watch};
+use crate::engine::decode::Watch;
+use crate::engine::generation::{Decoded, Recorded};
 use crate::engine::recorder::Eviction;
-use crate::engine::under_way::Recorded;
 use crate::error::Result;
 use crate::experiment::cells::{Cells, Finished};
 use crate::experiment::rows::{Cell, Writer};

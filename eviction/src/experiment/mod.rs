@@ -20,15 +20,17 @@ use epikv_tasks::problem::Problem;
 use epikv_tasks::prompt::Prompt;
 use serde_json::{Value, json};
 
-use crate::engine::decode::{Generation, decode_all};
-use crate::engine::under_way::fresh_cache;
+use crate::engine::decode::decode_all;
+use crate::engine::generation::Generation;
+use crate::engine::running::fresh_cache;
 use crate::error::{Error, Result};
 use crate::experiment::cells::{Cells, Finished, hash};
 use crate::experiment::config::Settings;
 use crate::experiment::keeper::{Ended, Keeper};
 use crate::experiment::labels::LabelSet;
 use crate::experiment::rows::{Cell, Writer};
-use crate::policy::budget::{Budget, Lengths, Limits};
+use crate::policy::budget::{Budget, Lengths};
+use crate::policy::limits::Limits;
 use crate::policy::parse::NamedPolicy;
 
 /// How far the experiment is.

@@ -8,7 +8,7 @@ use epikv_model::session::Finish;
 use epikv_schemas::{EvictionRun, EvictionSignal, EvictionStep, EvictionTiming};
 use epikv_tasks::trace::{FinishReason, Generation, Sampling, build_trace};
 
-use crate::engine::decode::Decoded;
+use crate::engine::generation::Decoded;
 use crate::engine::recorder::Eviction;
 use crate::error::{Error, Result};
 use crate::experiment::Prepared;

@@ -1,79 +1,30 @@
 //! A policy: a few small parts. Swapping one and keeping the others is the controlled experiment.
 
+pub(crate) mod allocate;
 pub(crate) mod budget;
 pub(crate) mod chosen_layers;
+mod forms;
+pub(crate) mod limits;
 pub(crate) mod page;
 pub(crate) mod parse;
+pub(crate) mod protect;
 pub(crate) mod registry;
-pub(crate) mod select;
+mod select;
+pub(crate) mod trigger;
 
 use std::fmt;
 
 pub use epikv_model::cache::Precision as CacheNumbers;
 use epikv_model::cache::{Rotation, Scope};
 use epikv_model::sampler::RandomStream;
-
 use epikv_signals::{Need, ScoreRef};
 
-/// What is kept whatever it scores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Protect {
-    /// The prompt.
-    pub prompt: bool,
-    /// So many of the first tokens.
-    pub sinks: usize,
-    /// The newest tokens.
-    pub recency: Recency,
-}
+use crate::error::{Error, Result};
 
-/// How many of the newest tokens are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recency {
-    /// None.
-    None,
-    /// As many as the budget says: `min(128, floor(K/4))`.
-    Budget,
-    /// So many.
-    Tokens(usize),
-}
-
-/// How the kept tokens are chosen among those that are not protected.
-///
-/// First those of the largest value range, so many percent of the budget less the protected first tokens; then by score.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Select {
-    /// Drawn without replacement with a chance in proportion to the score; else the highest scores, among equals the newer
-    /// token. A score of zero is drawn last.
-    pub draw: bool,
-    /// Percent of the budget that is kept for the largest value ranges.
-    pub values: u8,
-}
-
-impl Select {
-    /// The highest scores.
-    pub const TOP_K: Self = Self { draw: false, values: 0 };
-
-    /// Whether a score decides alone.
-    pub(crate) fn by_score(self) -> bool {
-        self == Self::TOP_K
-    }
-}
-
-/// When tokens are evicted. Always after a step, never inside a pass, and never before the whole prompt has been read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Trigger {
-    /// Never.
-    Never,
-    /// After each step that leaves more tokens than the budget.
-    Each,
-    /// After every so many generated tokens, if more than the budget is held.
-    Every(usize),
-    /// When so many tokens more than the budget are held, the buffer of `VaSE`: `K`, then up to `K + B`, then `K` again.
-    Buffer(usize),
-    /// Once, when the prompt has been read. What is generated later stays.
-    Prefill,
-}
+pub use allocate::Allocate;
+pub use protect::{Protect, Recency};
+pub use select::Select;
+pub use trigger::Trigger;
 
 /// At which rotary position a new token stands after evictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +47,8 @@ pub struct Policy {
     pub score: ScoreRef,
     /// What is kept whatever it scores.
     pub protect: Protect,
+    /// How the budget is divided among the kept sets.
+    pub allocate: Allocate,
     /// How the kept tokens are chosen.
     pub select: Select,
     /// When tokens are evicted.
@@ -111,7 +64,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Whether it ever evicts; one that does not has no budget.
+    /// Whether it ever evicts.
     pub fn evicts(&self) -> bool {
         self.trigger != Trigger::Never
     }
@@ -122,33 +75,40 @@ impl Policy {
             || matches!(self.cache, CacheNumbers::Jitter(_))
     }
 
+    /// Checks that its parts fit one another.
+    ///
+    /// # Errors
+    /// A selection that the score does not fit, or a budget that is divided although there is one kept set.
+    pub fn check(&self) -> Result<()> {
+        let Self { score, select, allocate, scope, .. } = *self;
+        if !select.by_score() && !score.is_live() || select.draw && !score.is_weight() {
+            return Err(Error::SelectOf { select, score });
+        }
+        if !allocate.is_even() && scope == Scope::Global {
+            return Err(Error::AllocateOf { allocate: allocate.to_string() });
+        }
+        Ok(())
+    }
+
+    /// The parts by name, as the command line writes them.
+    pub(crate) fn parts(&self) -> [(&'static str, String); 9] {
+        let Self { score, protect, allocate, select, trigger, scope, position, cache, seed } = self;
+        [
+            ("score", score.to_string()),
+            ("protect", protect.to_string()),
+            ("allocate", allocate.to_string()),
+            ("select", select.to_string()),
+            ("trigger", trigger.to_string()),
+            ("scope", scope_name(*scope).to_owned()),
+            ("position", position.to_string()),
+            ("cache", cache.to_string()),
+            ("seed", seed.to_string()),
+        ]
+    }
+
     /// The keys of the numbers that it draws, from those of a generation.
     pub(crate) fn stream(&self, of: RandomStream) -> RandomStream {
         RandomStream { seed: of.seed ^ u64::from(self.seed).rotate_left(40), ..of }
-    }
-}
-
-impl Trigger {
-    /// Whether a layer that holds `held` tokens after `n_fed` generated ones evicts down to `budget`.
-    pub(crate) fn fires(self, held: usize, budget: usize, n_fed: usize) -> bool {
-        let over = held.saturating_sub(budget);
-        over > 0
-            && match self {
-                Self::Never => false,
-                Self::Each => true,
-                Self::Every(steps) => n_fed.is_multiple_of(steps.max(1)),
-                Self::Buffer(tokens) => over >= tokens,
-                Self::Prefill => n_fed == 0,
-            }
-    }
-
-    /// Tokens beyond the budget that it lets a layer hold after a step.
-    pub(crate) fn slack(self) -> usize {
-        match self {
-            Self::Never | Self::Each => 0,
-            Self::Every(tokens) | Self::Buffer(tokens) => tokens.saturating_sub(1),
-            Self::Prefill => usize::MAX,
-        }
     }
 }
 
@@ -158,39 +118,6 @@ impl PositionMode {
             Self::Logical => Rotation::Position,
             Self::Rewound => Rotation::Retained,
             Self::Compacted => Rotation::Compacted,
-        }
-    }
-}
-
-impl fmt::Display for Protect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let recency = match self.recency {
-            Recency::None => None,
-            Recency::Budget => Some("recency".to_owned()),
-            Recency::Tokens(tokens) => Some(format!("recency({tokens})")),
-        };
-        let sinks = (self.sinks > 0).then(|| format!("sinks({})", self.sinks));
-        let parts: Vec<String> =
-            self.prompt.then(|| "prompt".to_owned()).into_iter().chain(sinks).chain(recency).collect();
-        f.write_str(&if parts.is_empty() { "nothing".to_owned() } else { parts.join("+") })
-    }
-}
-
-impl fmt::Display for Select {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.draw { "draw" } else { "top-k" })?;
-        if self.values == 0 { Ok(()) } else { write!(f, "+values({}%)", self.values) }
-    }
-}
-
-impl fmt::Display for Trigger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Never => f.write_str("never"),
-            Self::Each => f.write_str("each"),
-            Self::Every(steps) => write!(f, "every({steps})"),
-            Self::Buffer(tokens) => write!(f, "buffer({tokens})"),
-            Self::Prefill => f.write_str("prefill"),
         }
     }
 }
@@ -215,11 +142,11 @@ pub(crate) fn scope_name(scope: Scope) -> &'static str {
 }
 
 impl fmt::Display for Policy {
-    /// The parts as the command line writes them.
+    /// The parts as the command line writes them, without `allocate=even`: files that were written before budgets could be
+    /// divided do not have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { score, protect, select, trigger, position, cache, seed, .. } = self;
-        let scope = scope_name(self.scope);
-        write!(f, "score={score};protect={protect};select={select};trigger={trigger};scope={scope};")?;
-        write!(f, "position={position};cache={cache};seed={seed}")
+        let parts = self.parts().into_iter().filter(|(name, _)| *name != "allocate" || !self.allocate.is_even());
+        let parts: Vec<String> = parts.map(|(name, value)| format!("{name}={value}")).collect();
+        f.write_str(&parts.join(";"))
     }
 }

@@ -12,8 +12,9 @@ use epikv_model::cache::Scope;
 use epikv_signals::score_forms;
 
 use crate::error::{Error, Result};
+use crate::policy::forms;
 use crate::policy::registry::{POLICIES, PolicyRow, find};
-use crate::policy::{Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::policy::{Policy, PositionMode, allocate, protect, select, trigger};
 
 /// A policy under the name that tables and files give it.
 #[derive(Debug, Clone)]
@@ -30,15 +31,10 @@ pub struct NamedPolicy {
 pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     vec![
         ("score", score_forms()),
-        ("protect", "nothing, or prompt, sinks(N), recency, recency(N) joined by +"),
-        (
-            "select",
-            "top-k or draw (by chance, in proportion to the score); +values(N%) keeps so much of the budget for the largest value ranges",
-        ),
-        (
-            "trigger",
-            "never, each, every(N) generated tokens, buffer(N) tokens over the budget, prefill; N up to 1048576",
-        ),
+        ("protect", protect::FORMS),
+        ("allocate", allocate::FORMS),
+        ("select", select::FORMS),
+        ("trigger", trigger::FORMS),
         ("scope", "global, per-layer, per-head"),
         ("position", "logical, rewound, compacted"),
         ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
@@ -47,7 +43,8 @@ pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 });
 
 /// The names alone.
-const PART_NAMES: &[&str] = &["score", "protect", "select", "trigger", "scope", "position", "cache", "seed"];
+const PART_NAMES: &[&str] =
+    &["score", "protect", "allocate", "select", "trigger", "scope", "position", "cache", "seed"];
 
 impl From<&'static PolicyRow> for NamedPolicy {
     fn from(row: &'static PolicyRow) -> Self {
@@ -76,6 +73,7 @@ impl FromStr for NamedPolicy {
             match name {
                 "score" => policy.score = value.parse().map_err(|_| wrong("score", value))?,
                 "protect" => policy.protect = value.parse()?,
+                "allocate" => policy.allocate = value.parse()?,
                 "select" => policy.select = value.parse()?,
                 "trigger" => policy.trigger = value.parse()?,
                 "scope" => policy.scope = scope(value)?,
@@ -95,9 +93,7 @@ impl FromStr for NamedPolicy {
             }
             given.push(name);
         }
-        if !policy.select.by_score() && !policy.score.is_live() || policy.select.draw && !policy.score.is_weight() {
-            return Err(Error::SelectOf { select: policy.select, score: policy.score });
-        }
+        policy.check()?;
         Ok(Self::of(policy, row))
     }
 }
@@ -107,14 +103,10 @@ impl NamedPolicy {
     ///
     /// The row is that of the same score with the fewest other parts; among equals `typed`, then the first.
     pub fn of(policy: Policy, typed: &'static PolicyRow) -> Self {
-        let own = policy.to_string();
+        let own = policy.parts();
         let changed = |row: &PolicyRow| -> Vec<String> {
-            let base = row.policy.to_string();
-            own.split(';')
-                .zip(base.split(';'))
-                .filter(|(own, base)| own != base)
-                .map(|(own, _)| own.to_owned())
-                .collect()
+            let pairs = own.iter().zip(row.policy.parts()).filter(|(own, base)| *own != base);
+            pairs.map(|((name, value), _)| format!("{name}={value}")).collect()
         };
         let all = std::iter::once(typed).chain(POLICIES);
         let rows = all.min_by_key(|row| (row.policy.score != policy.score, changed(row).len()));
@@ -149,14 +141,10 @@ impl NamedPolicy {
     }
 }
 
+/// The error of a value that a part cannot have.
 fn wrong(part: &'static str, got: &str) -> Error {
     let expected = PARTS.iter().find(|(name, _)| *name == part).map_or("", |(_, forms)| forms);
-    Error::PartValue { part, expected, got: got.to_owned() }
-}
-
-/// The number of `NAME(N)`.
-fn number(text: &str, name: &str) -> Option<usize> {
-    text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
+    forms::wrong(part, expected, got)
 }
 
 fn scope(text: &str) -> Result<Scope> {
@@ -165,74 +153,6 @@ fn scope(text: &str) -> Result<Scope> {
         "per-layer" => Ok(Scope::PerLayer),
         "per-head" => Ok(Scope::PerHead),
         _ => Err(wrong("scope", text)),
-    }
-}
-
-impl FromStr for Protect {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let mut protect = Self { prompt: false, sinks: 0, recency: Recency::None };
-        if text == "nothing" {
-            return Ok(protect);
-        }
-        for part in text.split('+').map(str::trim) {
-            if part == "prompt" {
-                protect.prompt = true;
-            } else if part == "recency" {
-                protect.recency = Recency::Budget;
-            } else if let Some(tokens) = number(part, "recency") {
-                protect.recency = Recency::Tokens(tokens);
-            } else if let Some(sinks) = number(part, "sinks") {
-                protect.sinks = sinks;
-            } else {
-                return Err(wrong("protect", text));
-            }
-        }
-        // Positions are 32 bits; sums of larger counts would mean nothing.
-        let fits = |n: usize| u32::try_from(n).is_ok();
-        let recency = if let Recency::Tokens(tokens) = protect.recency { tokens } else { 0 };
-        if fits(protect.sinks) && fits(recency) { Ok(protect) } else { Err(wrong("protect", text)) }
-    }
-}
-
-impl FromStr for Select {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let (draw, values) =
-            text.split_once('+').map_or((text, None), |(draw, values)| (draw.trim(), Some(values.trim())));
-        let draw = match draw {
-            "top-k" => false,
-            "draw" => true,
-            _ => return Err(wrong("select", text)),
-        };
-        let percent =
-            |values: &str| values.strip_prefix("values(")?.strip_suffix("%)")?.parse().ok().filter(|n| *n <= 100);
-        let values = values.map_or(Some(0), percent).ok_or_else(|| wrong("select", text))?;
-        Ok(Self { draw, values })
-    }
-}
-
-impl FromStr for Trigger {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "never" => Ok(Self::Never),
-            "each" => Ok(Self::Each),
-            "prefill" => Ok(Self::Prefill),
-            _ => {
-                let counted = |name| number(text, name).filter(|n| (1..=1 << 20).contains(n));
-                match (counted("every"), counted("buffer")) {
-                    // One trigger has one name.
-                    (Some(1), _) | (_, Some(1)) => Ok(Self::Each),
-                    (Some(steps), _) => Ok(Self::Every(steps)),
-                    (_, Some(tokens)) => Ok(Self::Buffer(tokens)),
-                    (None, None) => Err(wrong("trigger", text)),
-                }
-            }
-        }
     }
 }
 
@@ -254,6 +174,7 @@ mod tests {
     use epikv_words::Hint;
 
     use super::*;
+    use crate::policy::{Protect, Recency, Trigger};
 
     fn parse(text: &str) -> Result<NamedPolicy> {
         text.parse()

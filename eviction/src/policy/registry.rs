@@ -4,7 +4,7 @@ use epikv_model::cache::Scope;
 use epikv_signals::ScoreRef;
 
 use crate::error::{Error, Result};
-use crate::policy::{CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,7 @@ const fn score(name: &str) -> ScoreRef {
 pub const COMMON: Policy = Policy {
     score: score("recency"),
     protect: USUAL,
+    allocate: Allocate::EVEN,
     select: Select::TOP_K,
     trigger: Trigger::Each,
     scope: Scope::Global,

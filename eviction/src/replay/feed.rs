@@ -13,10 +13,11 @@ use epikv_signals::{Chunk, Labels};
 use super::mass::Mass;
 use super::{Recording, Worker, lengths};
 use crate::engine::certificate::Certificate;
-use crate::engine::decode::Generation;
-use crate::engine::under_way::UnderWay;
+use crate::engine::generation::Generation;
+use crate::engine::running::Running;
 use crate::error::{Error, Result};
-use crate::policy::budget::{Budget, Limits};
+use crate::policy::budget::Budget;
+use crate::policy::limits::Limits;
 use crate::policy::parse::NamedPolicy;
 
 /// A trace that was fed under a policy and a budget.
@@ -32,13 +33,13 @@ pub(super) struct Fed<'a> {
     pub(super) mass: Option<Mass>,
 }
 
-/// A row of the pass.
-struct Row<'a> {
+/// A policy and budget that the trace is being fed under: a row of the pass.
+struct Feeding<'a> {
     policy: &'a NamedPolicy,
     budget: Budget,
     limits: Limits,
     cache: RowCache,
-    work: UnderWay,
+    work: Running,
     mass: Option<Mass>,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn feed<'a>(
 ) -> Result<()> {
     let (decoder, settings) = (&worker.model.decoder, worker.ask.settings);
     let n_layers = decoder.config().n_layers;
-    let mut groups: Vec<(ProbePlan, Vec<Row<'a>>)> = Vec::new();
+    let mut groups: Vec<(ProbePlan, Vec<Feeding<'a>>)> = Vec::new();
     for &(policy, budget) in wanted {
         let limits = match budget.limits_of(lengths(recording), &policy.policy, settings.matched) {
             Ok(limits) => limits,
@@ -70,9 +71,10 @@ pub(super) fn feed<'a>(
             stream: settings.stream(&recording.trace.problem_id, 0),
             labels: labels.cloned(),
         };
-        let (cache, work) = UnderWay::start(decoder, &policy.policy, limits, &generation)?;
+        let (cache, mut work) = Running::start(decoder, &policy.policy, &limits, &generation)?;
+        recording.fed()[recording.n_prompt..].iter().for_each(|&token| work.chosen(token));
         let mass = recording.important.as_ref().map(|_| Mass::default());
-        let row = Row { policy, budget, limits, cache, work, mass };
+        let row = Feeding { policy, budget, limits, cache, work, mass };
         let plan = policy.policy.score.plan(n_layers)?;
         match groups.iter_mut().find(|(known, _)| *known == plan) {
             Some((_, rows)) => rows.push(row),
@@ -82,7 +84,7 @@ pub(super) fn feed<'a>(
     for (plan, mut rows) in groups {
         while !rows.is_empty() {
             // The rows of one pass hold logits of none, so a batch costs its caches alone.
-            let mut batch: Vec<Row<'a>> = rows.drain(..settings.batch.clamp(1, rows.len())).collect();
+            let mut batch: Vec<Feeding<'a>> = rows.drain(..settings.batch.clamp(1, rows.len())).collect();
             feed_rows(worker, recording, &plan, &mut batch)?;
             for row in batch {
                 done(Fed {
@@ -99,7 +101,7 @@ pub(super) fn feed<'a>(
     Ok(())
 }
 
-fn feed_rows(worker: &Worker<'_>, recording: &Recording<'_>, plan: &ProbePlan, rows: &mut [Row<'_>]) -> Result<()> {
+fn feed_rows(worker: &Worker<'_>, recording: &Recording<'_>, plan: &ProbePlan, rows: &mut [Feeding<'_>]) -> Result<()> {
     let decoder = &worker.model.decoder;
     let (prompt, rest) = recording.fed().split_at(recording.n_prompt);
     for tokens in std::iter::once(prompt).chain(rest.chunks(1)) {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 use epikv_model::cache::{Pos, RowCache};
 
-use crate::policy::select::Protected;
+use crate::policy::protect::Protected;
 
 /// What was held of the important tokens, step by step.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,10 +9,10 @@ use epikv_model::load::open;
 use epikv_model::sampler::RandomStream;
 use epikv_signals::{ScoreRef, Setup};
 
+use super::kept::kept;
 use super::*;
 use crate::policy::registry::find;
-use crate::policy::select::kept;
-use crate::policy::{Protect, Recency, Select};
+use crate::policy::{Protect, Recency, Select, Trigger};
 
 const N_LAYERS: usize = 2;
 const N_PROMPT: usize = 7;
@@ -24,7 +24,7 @@ fn decoder() -> Decoder {
 }
 
 /// The policy's score, with nothing observed yet.
-fn started(policy: &Policy, limits: Limits) -> Box<dyn Score> {
+fn started(policy: &Policy, limits: &Limits) -> Box<dyn Score> {
     let setup = Setup { recency: limits.recency(), stream: STREAM, ..Setup::new(N_LAYERS) };
     policy.score.start(&setup).expect("deep enough")
 }
@@ -32,12 +32,12 @@ fn started(policy: &Policy, limits: Limits) -> Box<dyn Score> {
 /// Ranks of every token held, by kept set and position, before an eviction.
 fn ranks(evictor: &Evictor, cache: &RowCache) -> Vec<Vec<(Pos, f32)>> {
     let mut all = checked_scores(&*evictor.score, cache).expect("on the CPU");
-    evictor.choice.rank(&mut all, cache, evictor.protected).expect("on the CPU");
+    evictor.choice.rank(&mut all, cache, &evictor.limits).expect("on the CPU");
     cache.sets().iter().zip(all).map(|(set, scores)| set.positions().zip(scores).collect()).collect()
 }
 
 /// Feeds tokens one by one under a policy and compares each kept set with [`kept`] on the same scores.
-fn check(decoder: &Decoder, policy: &Policy, limits: Limits, n_new: u32) {
+fn check(decoder: &Decoder, policy: &Policy, limits: &Limits, n_new: u32) {
     let score = started(policy, limits);
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
     let mut evictor = Evictor::new(policy, limits, STREAM, score);
@@ -59,7 +59,7 @@ fn check(decoder: &Decoder, policy: &Policy, limits: Limits, n_new: u32) {
                 continue;
             }
             let score = |pos: Pos| before.iter().find(|(p, _)| *p == pos).expect("held").1;
-            let want = kept(&held, score, evictor.protected, limits.tokens()).expect("numbers");
+            let want = kept(&held, score, limits.protected(), limits.of(set)).expect("numbers");
             assert_eq!(after, want, "{policy} at step {step}, set {set}");
         }
     }
@@ -103,7 +103,7 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
                 for select in [Select::TOP_K, Select { draw: true, values: 0 }, Select { draw: false, values: 75 }] {
                     if select.by_score() || score.is_weight() {
                         let policy = Policy { score, protect, select, trigger, scope, ..base };
-                        check(&decoder, &policy, Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
+                        check(&decoder, &policy, &Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
                     }
                 }
             }
@@ -115,8 +115,8 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
 fn held(decoder: &Decoder, policy: &Policy) -> Vec<Vec<u32>> {
     let limits = Limits::new(12, N_PROMPT, policy.protect).expect("feasible");
     let plan = policy.score.plan(N_LAYERS).expect("deep enough");
-    let score = started(policy, limits);
-    let mut evictor = Evictor::new(policy, limits, STREAM, score);
+    let score = started(policy, &limits);
+    let mut evictor = Evictor::new(policy, &limits, STREAM, score);
     let mut cache = decoder.cache(policy.scope, Capacity::Growing).expect("a cache");
     let step = |step: u32| {
         let prompt = step == 0;

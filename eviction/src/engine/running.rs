@@ -6,15 +6,16 @@ use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
 use epikv_model::sampler::RandomStream;
 use epikv_model::session::FinishedRow;
-use epikv_signals::{Chunk, Setup, Signal};
+use epikv_signals::{Chunk, Setup};
 
 use crate::engine::certificate::Certificate;
-use crate::engine::decode::{Decoded, Generation, Series, Times};
 use crate::engine::evictor::Evictor;
+use crate::engine::generation::{Decoded, Generation, Recorded, Times};
 use crate::engine::recorder::Recorder;
 use crate::error::Result;
-use crate::policy::budget::Limits;
-use crate::policy::select::Protected;
+use crate::policy::allocate::Sets;
+use crate::policy::limits::Limits;
+use crate::policy::protect::Protected;
 use crate::policy::{Policy, Trigger};
 
 /// An empty cache as a policy wants it.
@@ -30,53 +31,82 @@ pub(crate) fn fresh_cache(
     Ok(cache.with_precision(policy.cache, seed)?)
 }
 
-/// A signal that is recorded while tokens are evicted.
-#[derive(Debug)]
-pub struct Recorded {
-    pub(crate) signal: Box<dyn Signal>,
-    pub(crate) series: Series,
-}
-
-impl Recorded {
-    /// Nothing recorded yet.
-    pub fn new(layer: Option<usize>, signal: Box<dyn Signal>) -> Self {
-        let series = Series { name: signal.spec().name, layer, values: Vec::new() };
-        Self { signal, series }
-    }
-}
-
 /// The state of one generation.
-pub(crate) struct UnderWay {
+pub(crate) struct Running {
     evictor: Evictor,
     certificate: Certificate,
+    storage: Storage,
     n_prompt: usize,
-    /// Slots to go on with once the prompt has been read; taken then.
-    slots: Option<usize>,
+    /// Tokens fed so far and, of those that are not, the newest: the prompt, then what was chosen.
+    tokens: Vec<u32>,
     pub(crate) recorder: Option<Recorder>,
     pub(crate) signals: Vec<Recorded>,
     times: Times,
 }
 
-impl UnderWay {
+/// How many slots a kept set needs once the prompt has been read.
+#[derive(Debug, Clone, Copy)]
+struct Storage {
+    /// Slots beyond the budget; `None` for a policy that evicts nothing.
+    more: Option<usize>,
+    /// No more is ever held, however large the budget is.
+    longest: usize,
+    /// Whether budgets change at evictions, and the slots with them.
+    is_moving: bool,
+    /// Whether the slots are those of the budgets.
+    is_fitted: bool,
+}
+
+impl Storage {
+    /// Slots of a kept set; `None` where it grows freely.
+    fn slots(self, limits: &Limits, set: usize) -> Option<usize> {
+        Some(limits.of(set).saturating_add(self.more?).min(self.longest))
+    }
+
+    /// Gives each kept set the slots of its budget: once, when the prompt has been read, and again where budgets change.
+    fn fit(&mut self, cache: &mut RowCache, limits: &Limits) -> Result<()> {
+        if self.is_fitted && !self.is_moving {
+            return Ok(());
+        }
+        self.is_fitted = true;
+        let n_sets = cache.sets().len();
+        let slots = (0..n_sets).map(|set| Some(self.slots(limits, set)?.max(cache.len(set))));
+        let Some(slots) = slots.collect::<Option<Vec<usize>>>() else { return Ok(()) };
+        let changes = |(set, &slots): (usize, &usize)| {
+            let capacity = cache.sets()[set].capacity();
+            capacity > slots || self.is_moving && capacity < slots
+        };
+        if slots.iter().enumerate().any(changes) {
+            cache.compact(|set| slots[set])?;
+        }
+        Ok(())
+    }
+}
+
+impl Running {
     /// An empty cache for a generation, and its scores and certificate.
     pub(crate) fn start(
         decoder: &Decoder,
         policy: &Policy,
-        limits: Limits,
+        limits: &Limits,
         generation: &Generation<'_>,
     ) -> Result<(RowCache, Self)> {
-        let stream = policy.stream(generation.stream);
+        let (config, stream) = (decoder.config(), policy.stream(generation.stream));
         let n_prompt = generation.prompt.len();
-        // No more is ever held, however large the budget is.
-        let longest = n_prompt.saturating_add(generation.max_new).min(decoder.config().max_positions);
-        let slots = match policy.trigger {
-            Trigger::Never => None,
+        policy.check()?;
+        let sets = Sets { scope: policy.scope, n_layers: config.n_layers, n_kv_heads: config.n_kv_heads };
+        let limits = if policy.evicts() { limits.divided(policy.allocate, sets, None)? } else { limits.clone() };
+        let longest = n_prompt.saturating_add(generation.max_new).min(config.max_positions);
+        let (more, longest) = match policy.trigger {
+            Trigger::Never => (None, longest),
             // What is generated after the one eviction stays, so storage grows from there.
-            Trigger::Prefill => Some(limits.tokens().saturating_add(1)),
-            trigger => Some(limits.tokens().saturating_add(trigger.slack() + 1).min(longest)),
+            Trigger::Prefill => (Some(1), usize::MAX),
+            trigger => (Some(trigger.slack() + 1), longest),
         };
-        let capacity = match slots {
-            Some(slots) if policy.trigger != Trigger::Prefill => Capacity::Fixed(slots.max(n_prompt)),
+        let storage = Storage { more, longest, is_moving: policy.allocate.is_by_score(), is_fitted: false };
+        let capacities = (0..sets.count()).map(|set| Some(storage.slots(&limits, set)?.max(n_prompt)));
+        let capacity = match capacities.collect() {
+            Some(capacities) if policy.trigger != Trigger::Prefill => Capacity::Sets(capacities),
             _ => Capacity::Growing,
         };
         let cache = fresh_cache(decoder, policy, capacity, stream)?;
@@ -84,15 +114,16 @@ impl UnderWay {
             recency: limits.recency(),
             stream,
             labels: generation.labels.clone(),
-            ..Setup::new(decoder.config().n_layers)
+            ..Setup::new(config.n_layers)
         };
         let score = policy.score.start(&setup)?;
         let budget = policy.evicts().then(|| limits.tokens());
         let work = Self {
-            evictor: Evictor::new(policy, limits, stream, score),
+            evictor: Evictor::new(policy, &limits, stream, score),
             certificate: Certificate::new(budget, policy.trigger.slack()),
+            storage,
             n_prompt,
-            slots,
+            tokens: generation.prompt.to_vec(),
             recorder: None,
             signals: Vec::new(),
             times: Times::default(),
@@ -107,7 +138,12 @@ impl UnderWay {
 
     /// What is protected.
     pub(crate) fn protected(&self) -> Protected {
-        self.evictor.protected()
+        self.evictor.limits().protected()
+    }
+
+    /// Notes a token that was chosen, or that is fed next.
+    pub(crate) fn chosen(&mut self, token: u32) {
+        self.tokens.push(token);
     }
 
     /// Scores the tokens of a step, evicts, and notes what is held.
@@ -119,7 +155,7 @@ impl UnderWay {
         share: Duration,
     ) -> Result<()> {
         let n_fed = cache.last().map_or(0, |pos| pos.0 as usize + 1);
-        let (prompt, reading) = (n_fed <= self.n_prompt, n_fed < self.n_prompt);
+        let (prompt, is_reading) = (n_fed <= self.n_prompt, n_fed < self.n_prompt);
         if prompt {
             self.times.prefill += share;
         } else {
@@ -132,16 +168,14 @@ impl UnderWay {
             one.series.values.extend(one.signal.push(chunk)?);
         }
         let scored = Instant::now();
-        let cut = if reading { None } else { self.evictor.select(cache)? };
+        let fed = n_fed.saturating_sub(chunk.len())..n_fed;
+        let cut = self.evictor.select(cache, self.tokens.get(fed).unwrap_or_default())?;
         let selected = Instant::now();
         if let Some(cut) = &cut {
             self.evictor.apply(cut, cache);
         }
-        if !reading
-            && let Some(slots) = self.slots.take().map(|slots| slots.max(cache.len(0)))
-            && cache.sets()[0].capacity() > slots
-        {
-            cache.compact(|_| slots)?;
+        if !is_reading {
+            self.storage.fit(cache, self.evictor.limits())?;
         }
         decoder.renumber(cache)?;
         self.times.score += scored - started;
@@ -150,8 +184,8 @@ impl UnderWay {
         if let (Some(recorder), Some(cut)) = (&mut self.recorder, &cut) {
             recorder.note(cut, cache);
         }
-        let n_evicted = cut.map_or(0, |cut| cut.n);
-        self.certificate.after_eviction(cache, self.evictor.protected(), n_evicted, reading);
+        let n_removed = cut.map_or(0, |cut| cut.n_removed(cache.sets().len()));
+        self.certificate.after_eviction(cache, self.evictor.limits(), n_removed, is_reading);
         Ok(())
     }
 
