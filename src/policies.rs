@@ -51,7 +51,7 @@ pub(crate) fn run(args: &PoliciesArgs) -> Result<Done> {
 }
 
 fn needs_attention(row: &PolicyRow) -> bool {
-    row.policy.evicts() && row.policy.score.needs_attention(epikv_signals::REFERENCE_LAYERS)
+    row.policy.has_budget() && row.policy.score.needs_attention(epikv_signals::REFERENCE_LAYERS)
 }
 
 fn needs(row: &ScoreRow) -> Vec<&'static str> {

@@ -66,6 +66,7 @@ pub use policy::chosen_layers::ChosenLayers;
 pub use policy::limits::Limits;
 pub use policy::page::page;
 pub use policy::parse::{NamedPolicy, PARTS};
+pub use policy::read::{Held, READERS, Reader};
 pub use policy::registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
 pub use policy::trigger::{Step, TriggerState};
-pub use policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
+pub use policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Read, Recency, Select, Trigger};

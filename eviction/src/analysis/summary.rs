@@ -159,6 +159,7 @@ pub(crate) mod tests {
             held_mean: correct.map(|_| 20.0),
             held_max: None,
             held_peak: None,
+            read_tokens: None,
             peak_kv_bytes: correct.map(|_| 1000),
             allocated_kv_bytes: None,
             kv_byte_steps: correct.map(|_| 200),

@@ -42,6 +42,10 @@ pub struct Certificate {
     pub max_over: usize,
     /// Protected tokens found missing after a step, summed over steps and kept sets.
     pub n_protected_lost: usize,
+    /// Keys that generated tokens read, summed over steps, layers and KV heads; 0 for a policy that reads everything held.
+    pub sum_read: u64,
+    /// Steps, layers and KV heads that they are summed over.
+    pub n_reads: u64,
     /// Bytes of the keys and values of `peak_held` tokens.
     pub peak_kv_bytes: usize,
     /// Bytes of the keys and values held after each step, summed over steps.
@@ -70,6 +74,18 @@ impl Certificate {
     /// Mean of the tokens held after each step from the first eviction on; `None` where nothing was evicted.
     pub fn steady_held(&self) -> Option<f64> {
         (self.n_steady > 0).then(|| self.sum_steady as f64 / (self.n_steady * self.n_sets) as f64)
+    }
+
+    /// Mean over steps, layers and KV heads of the tokens that a generated token read, itself included; `None` for a policy
+    /// that reads everything held.
+    pub fn mean_read(&self) -> Option<f64> {
+        (self.n_reads > 0).then(|| self.sum_read as f64 / self.n_reads as f64)
+    }
+
+    /// Notes that a generated token read so many keys at so many heads together.
+    pub(crate) fn has_read(&mut self, n_keys: u64, n_heads: usize) {
+        self.sum_read += n_keys;
+        self.n_reads += n_heads as u64;
     }
 
     /// Notes the state between a step and its eviction.

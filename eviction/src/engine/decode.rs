@@ -104,7 +104,7 @@ pub fn decode_all(
         }
     }
     let n_layers = decoder.config().n_layers;
-    let plan = if policy.evicts() { policy.score.plan(n_layers)? } else { ProbePlan::default() };
+    let plan = if policy.has_budget() { policy.score.plan(n_layers)? } else { ProbePlan::default() };
     let plan = watch.wants_signals(n_layers)?.iter().fold(plan, |plan, one| plan.union(&one.signal.plan()));
     let next = AtomicUsize::new(0);
     let ledgers = side_by_side(decoder, jobs.len(), || {
@@ -137,6 +137,13 @@ impl Worker<'_> {
             if session.is_empty() {
                 return Ok(session.ledger());
             }
+            for (&key, work) in &self.running {
+                if let Some(cache) = session.cache_mut(key)
+                    && let Some(plan) = work.read_plan(cache)?
+                {
+                    session.read(key, plan);
+                }
+            }
             let started = Instant::now();
             let step = session.step(self.plan)?;
             let elapsed = started.elapsed();
@@ -145,7 +152,8 @@ impl Worker<'_> {
             for (row, &(key, n)) in step.fed.iter().enumerate() {
                 if let (Some(work), Some(cache)) = (self.running.get_mut(&key), session.cache_mut(key)) {
                     let share = elapsed.mul_f64(n as f64 / n_fed as f64);
-                    work.after_step(self.decoder, cache, &Chunk::new(&step.taps, first..first + n).in_row(row), share)?;
+                    let chunk = Chunk::new(&step.taps, first..first + n).in_row(row);
+                    work.after_step(self.decoder, cache, &chunk, (step.n_read[row], share))?;
                     if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(MOST_RECORDED)) {
                         watch.evicted(key, part, evictions)?;
                     }

@@ -8,23 +8,26 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use epikv_model::cache::{Pos, RowCache, SlotMap};
+use epikv_model::plan::ReadPlan;
 use epikv_model::sampler::RandomStream;
 use epikv_signals::{Chunk, Frozen, Score, Step};
 use epikv_stats::{Ties, ordered_key, top_k};
 
 use crate::engine::choice::Choice;
 use crate::error::{Error, Result};
-use crate::policy::Policy;
 use crate::policy::allocate::{Allocate, Sets};
 use crate::policy::limits::Limits;
 use crate::policy::protect::Protected;
+use crate::policy::read::Held;
 use crate::policy::trigger::{self, TriggerState};
+use crate::policy::{Policy, Read};
 
 /// A policy with the state of one generation.
 #[derive(Debug)]
 pub(crate) struct Evictor {
-    evicts: bool,
-    trigger: Box<dyn TriggerState>,
+    has_budget: bool,
+    read: Read,
+    pub(crate) trigger: Box<dyn TriggerState>,
     allocate: Allocate,
     limits: Limits,
     choice: Choice,
@@ -79,7 +82,8 @@ pub(crate) fn checked_scores(score: &dyn Score, cache: &RowCache) -> Result<Vec<
 impl Evictor {
     pub(crate) fn new(policy: &Policy, limits: &Limits, stream: RandomStream, score: Box<dyn Score>) -> Self {
         Self {
-            evicts: policy.evicts(),
+            has_budget: policy.has_budget(),
+            read: policy.read,
             trigger: policy.trigger.start(),
             allocate: policy.allocate,
             limits: limits.clone(),
@@ -96,7 +100,19 @@ impl Evictor {
 
     /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
     pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
-        if self.evicts { Ok(self.score.observe(&Step { chunk, cache, prompt })?) } else { Ok(()) }
+        if self.has_budget { Ok(self.score.observe(&Step { chunk, cache, prompt })?) } else { Ok(()) }
+    }
+
+    /// What the next step reads; `None` for everything.
+    ///
+    /// # Errors
+    /// If the scores cannot be computed.
+    pub(crate) fn read_plan(&self, cache: &RowCache) -> Result<Option<ReadPlan>> {
+        if self.read.is_all() {
+            return Ok(None);
+        }
+        let scores = checked_scores(&*self.score, cache)?;
+        Ok(Some(self.read.plan(&Held { cache, scores: &scores, limits: &self.limits })))
     }
 
     /// Chooses what every kept set loses after a step that fed the tokens `ids`, if the policy's trigger is due.

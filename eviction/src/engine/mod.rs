@@ -11,5 +11,7 @@ mod parity;
 mod parity_kvpress;
 #[cfg(test)]
 mod parity_vase;
+#[cfg(test)]
+mod quadratic;
 pub(crate) mod recorder;
 pub(crate) mod running;

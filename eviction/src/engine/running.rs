@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use epikv_model::cache::{Capacity, RowCache};
 use epikv_model::decoder::Decoder;
+use epikv_model::plan::ReadPlan;
 use epikv_model::sampler::RandomStream;
 use epikv_model::session::FinishedRow;
 use epikv_signals::{Chunk, Setup};
@@ -37,6 +38,8 @@ pub(crate) struct Running {
     certificate: Certificate,
     storage: Storage,
     n_prompt: usize,
+    /// Whether the policy reads a part of what is held.
+    reads_part: bool,
     /// Tokens fed so far and, of those that are not, the newest: the prompt, then what was chosen.
     tokens: Vec<u32>,
     pub(crate) recorder: Option<Recorder>,
@@ -95,7 +98,7 @@ impl Running {
         let n_prompt = generation.prompt.len();
         policy.check()?;
         let sets = Sets { scope: policy.scope, n_layers: config.n_layers, n_kv_heads: config.n_kv_heads };
-        let limits = if policy.evicts() { limits.divided(policy.allocate, sets, None)? } else { limits.clone() };
+        let limits = if policy.has_budget() { limits.divided(policy.allocate, sets, None)? } else { limits.clone() };
         let longest = n_prompt.saturating_add(generation.max_new).min(config.max_positions);
         let (more, longest) = match policy.trigger {
             Trigger::Never => (None, longest),
@@ -123,6 +126,7 @@ impl Running {
             certificate: Certificate::new(budget, policy.trigger.slack()),
             storage,
             n_prompt,
+            reads_part: !policy.read.is_all(),
             tokens: generation.prompt.to_vec(),
             recorder: None,
             signals: Vec::new(),
@@ -141,18 +145,37 @@ impl Running {
         self.evictor.limits().protected()
     }
 
+    /// Takes another trigger, one that the command line does not have.
+    #[cfg(test)]
+    pub(crate) fn set_trigger(&mut self, trigger: Box<dyn crate::policy::trigger::TriggerState>) {
+        self.evictor.trigger = trigger;
+    }
+
+    /// The scores of what is held, by kept set.
+    #[cfg(test)]
+    pub(crate) fn scores(&self, cache: &RowCache) -> Vec<Vec<f32>> {
+        crate::engine::evictor::checked_scores(&*self.evictor.score, cache).expect("scores")
+    }
+
+    /// What the next step reads, once the prompt has been read; `None` for everything.
+    pub(crate) fn read_plan(&self, cache: &RowCache) -> Result<Option<ReadPlan>> {
+        let is_reading = cache.last().is_none_or(|newest| newest.0 as usize + 1 < self.n_prompt);
+        if is_reading { Ok(None) } else { self.evictor.read_plan(cache) }
+    }
+
     /// Notes a token that was chosen, or that is fed next.
     pub(crate) fn chosen(&mut self, token: u32) {
         self.tokens.push(token);
     }
 
-    /// Scores the tokens of a step, evicts, and notes what is held.
+    /// Scores the tokens of a step, evicts, and notes what is held. Of the pass the caller says how many keys its newest
+    /// token read, over all layers and heads, and how long it took.
     pub(crate) fn after_step(
         &mut self,
         decoder: &Decoder,
         cache: &mut RowCache,
         chunk: &Chunk<'_>,
-        share: Duration,
+        (n_read, share): (u64, Duration),
     ) -> Result<()> {
         let n_fed = cache.last().map_or(0, |pos| pos.0 as usize + 1);
         let (prompt, is_reading) = (n_fed <= self.n_prompt, n_fed < self.n_prompt);
@@ -162,6 +185,9 @@ impl Running {
             self.times.decode += share;
         }
         self.certificate.before_eviction(cache);
+        if self.reads_part && !prompt {
+            self.certificate.has_read(n_read, cache.n_layers() * cache.n_kv_heads());
+        }
         let started = Instant::now();
         self.evictor.push(chunk, cache, prompt)?;
         for one in self.signals.iter_mut().filter(|_| !prompt) {

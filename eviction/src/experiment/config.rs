@@ -171,7 +171,7 @@ pub fn parse_policies<'t>(texts: impl IntoIterator<Item = &'t str>, with_labels:
         if text == "all" {
             all.extend(rows().map(NamedPolicy::from));
         } else if let Some(parts) = text.strip_prefix("all;") {
-            for row in rows().filter(|row| row.policy.evicts()) {
+            for row in rows().filter(|row| row.policy.has_budget()) {
                 all.push(format!("{};{parts}", row.name).parse()?);
             }
         } else {
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(without.len(), POLICIES.len() - 1);
         assert!(parse_policies(["all,h3o"], false).is_err());
         let buffered = parse_policies(["all;trigger=buffer(8)"], true).expect("rows");
-        assert_eq!(buffered.len(), POLICIES.iter().filter(|row| row.policy.evicts()).count());
+        assert_eq!(buffered.len(), POLICIES.iter().filter(|row| row.policy.has_budget()).count());
         assert!(buffered.iter().all(|policy| policy.policy.trigger == crate::policy::Trigger::Buffer(8)));
     }
 }

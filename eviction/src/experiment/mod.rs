@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use epikv_model::Model;
 use epikv_model::cache::Capacity;
 use epikv_model::session::Ledger;
-use epikv_schemas::{EvictionRun, EvictionTiming, Record};
+use epikv_schemas::{EvictionRun, EvictionTiming};
 use epikv_signals::Need;
 use epikv_tasks::problem::Problem;
 use epikv_tasks::prompt::Prompt;
@@ -32,6 +32,10 @@ use crate::experiment::rows::{Cell, Writer};
 use crate::policy::budget::{Budget, Lengths};
 use crate::policy::limits::Limits;
 use crate::policy::parse::NamedPolicy;
+
+/// The table as the hash of a cell knows it. It is raised when columns that existed change their meaning: a new column that
+/// may be null leaves finished cells as they are.
+const TABLE: &str = "eviction_runs/2.1";
 
 /// How far the experiment is.
 #[derive(Debug, Clone, Copy)]
@@ -95,7 +99,7 @@ pub fn evict(
         cells.begin()?;
     }
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
-    let (evicting, others): (Vec<_>, Vec<_>) = policies.iter().partition(|policy| policy.policy.evicts());
+    let (evicting, others): (Vec<_>, Vec<_>) = policies.iter().partition(|policy| policy.policy.has_budget());
     let identity = model.provenance()?;
     let runs = Runs { failures: prepared.iter().filter_map(|item| item.refused.clone()).collect(), ..Runs::default() };
     let mut experiment = Experiment { model, identity, settings, labels, cells, progress, runs };
@@ -148,7 +152,7 @@ fn checked<'p>(
     for item in &prepared {
         labels.map(|labels| labels.of_problem(&item.problem.id, &item.prompt.ids)).transpose()?;
     }
-    let evicting: Vec<&NamedPolicy> = policies.iter().filter(|policy| policy.policy.evicts()).collect();
+    let evicting: Vec<&NamedPolicy> = policies.iter().filter(|policy| policy.policy.has_budget()).collect();
     for budget in settings.ordered_budgets().into_iter().filter(|budget| !budget.needs_full()) {
         feasible(settings, &prepared, &evicting, budget)?;
     }
@@ -343,7 +347,7 @@ impl Experiment<'_> {
             .flatten();
         let settings = self.settings;
         let of = json!({
-            "table": format!("{} {}", EvictionRun::TABLE.id(), env!("CARGO_PKG_VERSION")),
+            "table": format!("{TABLE} {}", env!("CARGO_PKG_VERSION")),
             "model": self.identity,
             "problem": item.problem.id,
             "dataset": item.problem.dataset,

@@ -8,6 +8,7 @@ use epikv_model::session::Finish;
 use epikv_schemas::{EvictionRun, EvictionSignal, EvictionStep, EvictionTiming};
 use epikv_tasks::trace::{FinishReason, Generation, Sampling, build_trace};
 
+use crate::engine::certificate::Certificate;
 use crate::engine::generation::Decoded;
 use crate::engine::recorder::Eviction;
 use crate::error::{Error, Result};
@@ -67,11 +68,8 @@ impl Writer<'_> {
             format!("{}: {}{budget}: {error}", item.problem.id, self.policy.name)
         });
         let certificate = decoded.map(|decoded| decoded.certificate);
-        let size = |of: fn(&crate::engine::certificate::Certificate) -> usize, what| {
-            certificate.as_ref().map(|c| column(what, of(c))).transpose()
-        };
-        let bytes =
-            |of: fn(&crate::engine::certificate::Certificate) -> usize| certificate.as_ref().map(|c| of(c) as i64);
+        let size = |of: fn(&Certificate) -> usize, what| certificate.as_ref().map(|c| column(what, of(c))).transpose();
+        let bytes = |of: fn(&Certificate) -> usize| certificate.as_ref().map(|c| of(c) as i64);
         let ids = |decoded: &Decoded| decoded.generated.iter().map(|&id| column("token_ids", id as usize)).collect();
         let layers = self.policy.policy.score.layers(self.model.decoder.config().n_layers)?;
         let row = EvictionRun {
@@ -97,16 +95,17 @@ impl Writer<'_> {
             first_difference: first_difference(item, cell, decoded),
             min_margin: decoded.and_then(|decoded| decoded.margins.iter().copied().reduce(f32::min)),
             held_last: size(|c| c.last_held, "held_last")?,
-            held_steady: certificate.as_ref().and_then(crate::engine::certificate::Certificate::steady_held),
-            held_mean: certificate.as_ref().and_then(crate::engine::certificate::Certificate::mean_held),
+            held_steady: certificate.as_ref().and_then(Certificate::steady_held),
+            held_mean: certificate.as_ref().and_then(Certificate::mean_held),
             held_max: size(|c| c.max_held, "held_max")?,
             held_peak: size(|c| c.peak_held, "held_peak")?,
+            read_tokens: certificate.as_ref().and_then(Certificate::mean_read),
             peak_kv_bytes: bytes(|c| c.peak_kv_bytes),
             allocated_kv_bytes: bytes(|c| c.allocated_kv_bytes),
             kv_byte_steps: bytes(|c| c.kv_byte_steps),
             n_evictions: size(|c| c.n_evictions, "n_evictions")?,
             n_evicted: size(|c| c.n_evicted, "n_evicted")?,
-            certificate: certificate.as_ref().map(crate::engine::certificate::Certificate::holds),
+            certificate: certificate.as_ref().map(Certificate::holds),
             n_protected_lost: size(|c| c.n_protected_lost, "n_protected_lost")?,
             seed: self.settings.seed as i64,
             temperature: self.settings.temperature,
@@ -118,7 +117,7 @@ impl Writer<'_> {
     /// Whether the policy looks at attention weights.
     fn needs_attention(&self) -> bool {
         let n_layers = self.model.decoder.config().n_layers;
-        self.policy.policy.evicts() && self.policy.policy.score.needs_attention(n_layers)
+        self.policy.policy.has_budget() && self.policy.policy.score.needs_attention(n_layers)
     }
 
     /// How attention was computed: weights are looked at for the policy, or for a signal that is recorded.

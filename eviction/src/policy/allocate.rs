@@ -19,7 +19,7 @@ use std::str::FromStr;
 use epikv_model::cache::Scope;
 
 use crate::error::{Error, Result};
-use crate::policy::forms::{number, wrong};
+use crate::policy::forms;
 
 /// The values of the part.
 pub(crate) const FORMS: &str = "even";
@@ -138,8 +138,7 @@ impl Eq for Allocate {}
 
 impl fmt::Display for Allocate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.row.name)?;
-        if self.row.argument.is_some() { write!(f, "({})", self.argument) } else { Ok(()) }
+        forms::write(f, self.row.name, self.row.argument.is_some(), self.argument)
     }
 }
 
@@ -147,11 +146,9 @@ impl FromStr for Allocate {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let of_row = |row: &'static Allocator| match &row.argument {
-            None => (text == row.name).then_some(Self::new(row, 0)),
-            Some(range) => number(text, row.name).filter(|n| range.contains(n)).map(|n| Self::new(row, n)),
-        };
-        ALLOCATORS.iter().find_map(of_row).ok_or_else(|| wrong("allocate", FORMS, text))
+        let of_row =
+            |row: &'static Allocator| Some(Self::new(row, forms::argument(text, row.name, row.argument.as_ref())?));
+        ALLOCATORS.iter().find_map(of_row).ok_or_else(|| forms::wrong("allocate", FORMS, text))
     }
 }
 

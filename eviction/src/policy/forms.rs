@@ -1,5 +1,8 @@
 //! What the parts of a policy share when they are read.
 
+use std::fmt;
+use std::ops::RangeInclusive;
+
 use crate::error::Error;
 
 /// The error of a value that a part cannot have.
@@ -10,4 +13,17 @@ pub(super) fn wrong(part: &'static str, expected: &'static str, got: &str) -> Er
 /// The number of `NAME(N)`.
 pub(super) fn number(text: &str, name: &str) -> Option<usize> {
     text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
+}
+
+/// The argument of a row of a table: `NAME(N)` with `N` in the range, or `NAME` for a row without a number, which has 0.
+pub(super) fn argument(text: &str, name: &str, range: Option<&RangeInclusive<usize>>) -> Option<usize> {
+    match range {
+        None => (text == name).then_some(0),
+        Some(range) => number(text, name).filter(|n| range.contains(n)),
+    }
+}
+
+/// Writes a row with its argument, as [`argument`] reads it.
+pub(super) fn write(f: &mut fmt::Formatter<'_>, name: &str, has_argument: bool, argument: usize) -> fmt::Result {
+    if has_argument { write!(f, "{name}({argument})") } else { f.write_str(name) }
 }

@@ -8,6 +8,7 @@ pub(crate) mod limits;
 pub(crate) mod page;
 pub(crate) mod parse;
 pub(crate) mod protect;
+pub(crate) mod read;
 pub(crate) mod registry;
 mod select;
 pub(crate) mod trigger;
@@ -23,6 +24,7 @@ use crate::error::{Error, Result};
 
 pub use allocate::Allocate;
 pub use protect::{Protect, Recency};
+pub use read::Read;
 pub use select::Select;
 pub use trigger::Trigger;
 
@@ -53,6 +55,8 @@ pub struct Policy {
     pub select: Select,
     /// When tokens are evicted.
     pub trigger: Trigger,
+    /// What a step reads of what is held.
+    pub read: Read,
     /// Who shares one kept set.
     pub scope: Scope,
     /// Where new tokens stand.
@@ -69,9 +73,14 @@ impl Policy {
         self.trigger != Trigger::Never
     }
 
+    /// Whether a budget means anything to it: it evicts, or reads a part of what is held.
+    pub fn has_budget(&self) -> bool {
+        self.evicts() || !self.read.is_all()
+    }
+
     /// Whether it draws random numbers, so that another seed gives another run.
     pub fn draws(&self) -> bool {
-        (self.evicts() && (self.score.needs(Need::RandomNumbers) || self.select.draw))
+        (self.has_budget() && (self.score.needs(Need::RandomNumbers) || self.select.draw))
             || matches!(self.cache, CacheNumbers::Jitter(_))
     }
 
@@ -91,14 +100,15 @@ impl Policy {
     }
 
     /// The parts by name, as the command line writes them.
-    pub(crate) fn parts(&self) -> [(&'static str, String); 9] {
-        let Self { score, protect, allocate, select, trigger, scope, position, cache, seed } = self;
+    pub(crate) fn parts(&self) -> [(&'static str, String); 10] {
+        let Self { score, protect, allocate, select, trigger, read, scope, position, cache, seed } = self;
         [
             ("score", score.to_string()),
             ("protect", protect.to_string()),
             ("allocate", allocate.to_string()),
             ("select", select.to_string()),
             ("trigger", trigger.to_string()),
+            ("read", read.to_string()),
             ("scope", scope_name(*scope).to_owned()),
             ("position", position.to_string()),
             ("cache", cache.to_string()),
@@ -142,10 +152,15 @@ pub(crate) fn scope_name(scope: Scope) -> &'static str {
 }
 
 impl fmt::Display for Policy {
-    /// The parts as the command line writes them, without `allocate=even`: files that were written before budgets could be
-    /// divided do not have it.
+    /// The parts as the command line writes them, without `allocate=even` and `read=all`: files that were written before
+    /// there was anything else do not have them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.parts().into_iter().filter(|(name, _)| *name != "allocate" || !self.allocate.is_even());
+        let is_written = |name: &str| match name {
+            "allocate" => !self.allocate.is_even(),
+            "read" => !self.read.is_all(),
+            _ => true,
+        };
+        let parts = self.parts().into_iter().filter(|(name, _)| is_written(name));
         let parts: Vec<String> = parts.map(|(name, value)| format!("{name}={value}")).collect();
         f.write_str(&parts.join(";"))
     }

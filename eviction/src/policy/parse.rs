@@ -14,7 +14,7 @@ use epikv_signals::score_forms;
 use crate::error::{Error, Result};
 use crate::policy::forms;
 use crate::policy::registry::{POLICIES, PolicyRow, find};
-use crate::policy::{Policy, PositionMode, allocate, protect, select, trigger};
+use crate::policy::{Policy, PositionMode, allocate, protect, read, select, trigger};
 
 /// A policy under the name that tables and files give it.
 #[derive(Debug, Clone)]
@@ -35,6 +35,7 @@ pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
         ("allocate", allocate::FORMS),
         ("select", select::FORMS),
         ("trigger", trigger::FORMS),
+        ("read", read::FORMS),
         ("scope", "global, per-layer, per-head"),
         ("position", "logical, rewound, compacted"),
         ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
@@ -44,7 +45,7 @@ pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 
 /// The names alone.
 const PART_NAMES: &[&str] =
-    &["score", "protect", "allocate", "select", "trigger", "scope", "position", "cache", "seed"];
+    &["score", "protect", "allocate", "select", "trigger", "read", "scope", "position", "cache", "seed"];
 
 impl From<&'static PolicyRow> for NamedPolicy {
     fn from(row: &'static PolicyRow) -> Self {
@@ -76,6 +77,7 @@ impl FromStr for NamedPolicy {
                 "allocate" => policy.allocate = value.parse()?,
                 "select" => policy.select = value.parse()?,
                 "trigger" => policy.trigger = value.parse()?,
+                "read" => policy.read = value.parse()?,
                 "scope" => policy.scope = scope(value)?,
                 "position" => policy.position = value.parse()?,
                 "cache" => policy.cache = value.parse().map_err(|_| wrong("cache", value))?,

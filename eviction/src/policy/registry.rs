@@ -4,7 +4,7 @@ use epikv_model::cache::Scope;
 use epikv_signals::ScoreRef;
 
 use crate::error::{Error, Result};
-use crate::policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Recency, Select, Trigger};
+use crate::policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Read, Recency, Select, Trigger};
 
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +34,7 @@ pub const COMMON: Policy = Policy {
     allocate: Allocate::EVEN,
     select: Select::TOP_K,
     trigger: Trigger::Each,
+    read: Read::ALL,
     scope: Scope::Global,
     position: PositionMode::Logical,
     cache: CacheNumbers::F32,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::RowCache;
+use epikv_model::plan::{ReadPlan, StepPlan};
 use epikv_model::taps::ProbePlan;
 use epikv_signals::{Chunk, Labels};
 
@@ -107,12 +108,14 @@ fn feed_rows(worker: &Worker<'_>, recording: &Recording<'_>, plan: &ProbePlan, r
     for tokens in std::iter::once(prompt).chain(rest.chunks(1)) {
         let inputs: Vec<RowInput> =
             rows.iter().map(|row| RowInput::next(&row.cache, tokens.to_vec(), LogitsOf::None)).collect();
+        let reads = rows.iter().map(|row| Ok(row.work.read_plan(&row.cache)?.unwrap_or_default()));
+        let read: Vec<ReadPlan> = reads.collect::<Result<_>>()?;
         let mut caches: Vec<&mut RowCache> = rows.iter_mut().map(|row| &mut row.cache).collect();
-        let taps = decoder.forward(&inputs, &mut caches, plan)?.taps;
+        let output = decoder.forward(&inputs, &mut caches, StepPlan { probe: plan, read: &read })?;
         for (at, row) in rows.iter_mut().enumerate() {
             let own = at * tokens.len()..(at + 1) * tokens.len();
-            let chunk = Chunk::new(&taps, own).in_row(at);
-            row.work.after_step(decoder, &mut row.cache, &chunk, Duration::ZERO)?;
+            let chunk = Chunk::new(&output.taps, own).in_row(at);
+            row.work.after_step(decoder, &mut row.cache, &chunk, (output.n_read[at], Duration::ZERO))?;
             if let (Some(mass), Some(important)) = (&mut row.mass, &recording.important) {
                 mass.note(&row.cache, row.work.protected(), important);
             }

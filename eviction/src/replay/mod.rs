@@ -120,7 +120,7 @@ pub fn replay(
     let settings = ask.settings;
     let set = LabelSet::of(labels);
     let (policies, budgets) = (settings.ordered_policies()?, settings.ordered_budgets());
-    let policies: Vec<NamedPolicy> = policies.into_iter().filter(|policy| policy.policy.evicts()).collect();
+    let policies: Vec<NamedPolicy> = policies.into_iter().filter(|policy| policy.policy.has_budget()).collect();
     for policy in &policies {
         policy.fits(model.decoder.config().n_layers)?;
         if policy.policy.score.needs(Need::Labels) && set.is_empty() {

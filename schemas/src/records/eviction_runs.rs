@@ -18,7 +18,7 @@ const OUTCOMES: &[&str] = &[
 crate::record::record! {
     /// One generation a row: a problem under a policy, a budget and a sample, with its answer and the sizes of the
     /// cache. Sizes are in tokens a layer.
-    pub struct EvictionRun in "eviction_runs", version 2 1, unique by (problem_id, policy, budget, sample);
+    pub struct EvictionRun in "eviction_runs", version 2 2, unique by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.
     problem_id: String => key(),
@@ -77,6 +77,9 @@ crate::record::record! {
     held_max: Option<i32> => number("tokens"),
     /// Most tokens held at any time: a step appends before the policy evicts.
     held_peak: Option<i32> => number("tokens"),
+    /// Mean over steps, layers and KV heads of the tokens that a generated token reads, itself included. Null for a policy
+    /// that reads everything held, where there was no generation, and in files before 2.2.
+    read_tokens: Option<f64> => number("tokens"),
     /// Bytes of the keys and values of `held_peak` tokens.
     peak_kv_bytes: Option<i64> => number("bytes"),
     /// Bytes of the cache's storage at most, free slots included.
