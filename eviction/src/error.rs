@@ -5,12 +5,12 @@ mod layers;
 
 use std::path::PathBuf;
 
-use epikv_signals::ScoreRef;
 use epikv_words::Hint;
 
 use crate::nearest::nearest;
-use crate::policy::budget::{Budget, Match};
-use crate::policy::{Select, Trigger};
+
+/// Largest number in a budget: beyond any context, and sums of such numbers are far from the largest integer.
+pub(crate) const MOST_IN_BUDGET: usize = 1 << 24;
 
 pub use self::declared::DeclaredError;
 pub use self::layers::LayersError;
@@ -59,12 +59,14 @@ pub enum Error {
         got: String,
     },
     /// A selection that the score does not fit.
-    #[error("select={select}: expected a score that {}, got {score}", if select.draw { "is a weight and never below zero" } else { "is computed from what is held" })]
+    #[error("select={select}: expected a score that {expected}, got {score}")]
     SelectOf {
         /// The selection.
-        select: Select,
+        select: String,
+        /// What the score must be.
+        expected: &'static str,
         /// The score.
-        score: ScoreRef,
+        score: String,
     },
     /// A budget that is divided although all layers and heads share one kept set.
     #[error("allocate={allocate}: expected scope=per-layer or scope=per-head, got scope=global")]
@@ -91,7 +93,7 @@ pub enum Error {
     /// A budget in a form that is not known.
     #[error(
         "budget: expected a number from 1 to {most}, or prompt+N or prompt+N% with N up to that, got {given:?}",
-        most = crate::policy::budget::MOST
+        most = MOST_IN_BUDGET
     )]
     BudgetForm {
         /// As typed.
@@ -101,7 +103,7 @@ pub enum Error {
     #[error("budget {budget}: expected the length of the generation without eviction, got none")]
     UnknownLength {
         /// The budget.
-        budget: Budget,
+        budget: String,
     },
     /// A budget without room for what is protected.
     #[error(
@@ -124,9 +126,9 @@ pub enum Error {
         /// Tokens a layer.
         budget: usize,
         /// What waits too long.
-        trigger: Trigger,
+        trigger: String,
         /// Which size the budget is.
-        matched: Match,
+        matched: String,
     },
     /// Problems for which a budget has no room for what a policy protects.
     #[error(
@@ -135,7 +137,7 @@ pub enum Error {
     )]
     InfeasibleProblems {
         /// The budget.
-        budget: Budget,
+        budget: String,
         /// A policy for which it is too small.
         policy: String,
         /// How many problems.

@@ -9,10 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use epikv_schemas::EvictionSignal;
+use epikv_schemas::{EvictionRun, EvictionSignal};
 use epikv_stats::moments::mean;
 use epikv_stats::spearman;
 use serde::Serialize;
+
+use crate::error::Result;
+use crate::experiment::cells::Cells;
 
 /// Tokens of a series of which a coefficient is taken.
 const LEAST_TOKENS: usize = 8;
@@ -82,6 +85,20 @@ impl Drifts {
             }
         };
         self.0.into_iter().map(one).collect()
+    }
+}
+
+impl Cells {
+    /// How far the recorded signals of finished cells drifted.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn drift(&self, rows: &[EvictionRun]) -> Result<Vec<Drift>> {
+        let mut drifts = Drifts::default();
+        for row in rows {
+            drifts.add(&self.signals_of(&row.cell)?);
+        }
+        Ok(drifts.finish())
     }
 }
 

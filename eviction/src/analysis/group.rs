@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::comparison::Paired;
 use crate::analysis::cost::Cost;
-use crate::analysis::summary::mean;
+use crate::analysis::mean::mean;
 use crate::experiment::outcome::Outcome;
 
 /// One policy at one budget. Means are over the problems that were decoded; undefined is null.

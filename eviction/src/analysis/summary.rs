@@ -8,9 +8,10 @@ use serde::Serialize;
 use crate::analysis::comparison::{Paired, Sets, Verdicts, adjust};
 use crate::analysis::drift::Drift;
 use crate::analysis::group::{Group, group};
+use crate::analysis::order::{order_of_budget, order_of_policy};
 use crate::analysis::variance::{Components, components};
-use crate::experiment::Runs;
-use crate::policy::registry::{FULL, POLICIES, RANDOM};
+use crate::experiment::runs::Runs;
+use crate::policy::registry::{FULL, RANDOM};
 
 /// All groups.
 #[derive(Debug, Clone, Serialize)]
@@ -104,27 +105,6 @@ impl Summary {
             failures: runs.failures.clone(),
         }
     }
-}
-
-/// Plain numbers first, ascending, then relative budgets; no budget before all.
-pub(crate) fn order_of_budget(budget: Option<&str>) -> (u8, usize, &str) {
-    match budget {
-        None => (0, 0, ""),
-        Some(text) => match text.parse() {
-            Ok(tokens) => (1, tokens, ""),
-            Err(_) => (2, 0, text),
-        },
-    }
-}
-
-pub(crate) fn order_of_policy(policy: &str) -> usize {
-    let row = policy.split(';').next();
-    POLICIES.iter().position(|known| Some(known.name) == row).unwrap_or(POLICIES.len())
-}
-
-pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (sum, n) = values.fold((0.0, 0_usize), |(sum, n), value| (sum + value, n + 1));
-    (n > 0).then(|| sum / n as f64)
 }
 
 #[cfg(test)]

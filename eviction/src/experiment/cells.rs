@@ -15,7 +15,6 @@ use epikv_schemas::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::analysis::drift::{Drift, Drifts};
 use crate::error::{Error, Result};
 use crate::experiment::outcome::Outcome;
 
@@ -201,18 +200,6 @@ impl Cells {
     pub(crate) fn signals_of(&self, cell: &str) -> Result<Vec<EvictionSignal>> {
         let path = self.part::<EvictionSignal>(cell, 0);
         if path.exists() { Ok(read_table(&path)?.0) } else { Ok(Vec::new()) }
-    }
-
-    /// How far the recorded signals of finished cells drifted.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
-    pub fn drift(&self, rows: &[EvictionRun]) -> Result<Vec<Drift>> {
-        let mut drifts = Drifts::default();
-        for row in rows {
-            drifts.add(&self.signals_of(&row.cell)?);
-        }
-        Ok(drifts.finish())
     }
 
     /// Writes a part of the flight recorder.

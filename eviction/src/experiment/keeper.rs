@@ -7,8 +7,9 @@ use crate::engine::generation::{Decoded, Recorded};
 use crate::engine::recorder::Eviction;
 use crate::error::Result;
 use crate::experiment::cells::{Cells, Finished};
-use crate::experiment::rows::{Cell, Writer};
-use crate::experiment::{Place, Prepared, Progress};
+use crate::experiment::prepared::{Place, Prepared};
+use crate::experiment::rows::{Planned, Writer};
+use crate::experiment::runs::Progress;
 
 /// What has just ended: where it belongs, its rows, and what failed.
 pub(crate) type Ended = (Place, Finished, Option<String>);
@@ -18,7 +19,7 @@ pub(crate) struct Keeper<'a> {
     pub(crate) writer: &'a Writer<'a>,
     pub(crate) prepared: &'a [Prepared<'a>],
     /// By job: the place of the problem, and the cell.
-    pub(crate) cells: &'a [(usize, Cell)],
+    pub(crate) cells: &'a [(usize, Planned)],
     pub(crate) store: Option<&'a Cells>,
     pub(crate) fresh: &'a Mutex<Vec<Ended>>,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),

@@ -6,18 +6,17 @@ pub(crate) mod declared;
 mod keeper;
 pub(crate) mod labels;
 pub(crate) mod outcome;
+mod prepared;
 pub(crate) mod rows;
+pub(crate) mod runs;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use epikv_model::Model;
 use epikv_model::cache::Capacity;
-use epikv_model::session::Ledger;
-use epikv_schemas::{EvictionRun, EvictionTiming};
 use epikv_signals::Need;
 use epikv_tasks::problem::Problem;
-use epikv_tasks::prompt::Prompt;
 use serde_json::{Value, json};
 
 use crate::engine::decode::decode_all;
@@ -28,49 +27,16 @@ use crate::experiment::cells::{Cells, Finished, hash};
 use crate::experiment::config::Settings;
 use crate::experiment::keeper::{Ended, Keeper};
 use crate::experiment::labels::LabelSet;
-use crate::experiment::rows::{Cell, Writer};
-use crate::policy::budget::{Budget, Lengths};
+use crate::experiment::prepared::{Place, Prepared, places, prepare};
+use crate::experiment::rows::{Planned, Writer};
+use crate::experiment::runs::{Progress, Runs};
+use crate::policy::budget::Budget;
 use crate::policy::limits::Limits;
 use crate::policy::parse::NamedPolicy;
 
 /// The table as the hash of a cell knows it. It is raised when columns that existed change their meaning: a new column that
 /// may be null leaves finished cells as they are.
 const TABLE: &str = "eviction_runs/2.1";
-
-/// How far the experiment is.
-#[derive(Debug, Clone, Copy)]
-pub enum Progress {
-    /// So many generations will be made.
-    Planned(usize),
-    /// One was made, or turned out not to be needed.
-    Done,
-}
-
-/// Everything that came of an experiment, and what its folder held before.
-#[derive(Debug, Default)]
-pub struct Runs {
-    /// One row a generation, or a generation that could not be.
-    pub rows: Vec<EvictionRun>,
-    /// What each generation cost.
-    pub timings: Vec<EvictionTiming>,
-    /// Problems that could not be run, with the reason. Infeasible ones are no failures: they were asked for.
-    pub failures: Vec<String>,
-    /// Tokens that went through the model this time.
-    pub ledger: Ledger,
-    /// Generations that were there already.
-    pub n_resumed: usize,
-}
-
-/// A problem with its prompt, or why it has none that can be run.
-pub(crate) struct Prepared<'p> {
-    pub(crate) problem: &'p Problem,
-    pub(crate) prompt: Prompt,
-    pub(crate) refused: Option<String>,
-    /// The tokens generated without eviction, by sample.
-    full: BTreeMap<u32, Vec<u32>>,
-    /// The cells of these generations, by sample.
-    pub(crate) full_cells: BTreeMap<u32, String>,
-}
 
 /// Checks all that can be checked before anything is decoded, as [`evict`] does before it changes anything in a folder.
 ///
@@ -159,24 +125,6 @@ fn checked<'p>(
     Ok(prepared)
 }
 
-fn prepare<'p>(model: &Model, problems: &'p [Problem], settings: &Settings) -> Result<Vec<Prepared<'p>>> {
-    let max_positions = model.decoder.config().max_positions;
-    let one = |(_, problem): (usize, &'p Problem)| {
-        let prompt = Prompt::of_problem(&problem.problem, &model.tokenizer, model.chat.as_ref(), &settings.prompt)?;
-        let refused = prompt.refusal(&problem.id, max_positions);
-        Ok(Prepared { problem, prompt, refused, full: BTreeMap::new(), full_cells: BTreeMap::new() })
-    };
-    problems.iter().enumerate().filter(|(index, _)| settings.is_of_shard(*index)).map(one).collect()
-}
-
-/// Which problem, by its place, and which sample.
-pub(crate) type Place = (usize, u32);
-
-/// All problems with all samples.
-fn places(settings: &Settings, prepared: &[Prepared<'_>]) -> Vec<Place> {
-    (0..prepared.len()).flat_map(|place| (0..settings.samples).map(move |sample| (place, sample))).collect()
-}
-
 /// Which problems fit a budget under every policy: if one policy cannot fit a problem, every policy skips it, so that all are
 /// compared on the same problems.
 fn feasible(
@@ -206,7 +154,7 @@ fn feasible(
         Some((policy, problem)) if !settings.skip_infeasible => {
             let short = all.iter().filter(|(_, holds)| !**holds).map(|((place, _), _)| *place);
             Err(Error::InfeasibleProblems {
-                budget,
+                budget: budget.to_string(),
                 policy,
                 n_infeasible: short.collect::<std::collections::BTreeSet<_>>().len(),
                 n_problems: prepared.len(),
@@ -235,7 +183,7 @@ struct Work<'p> {
     /// What is decoded.
     jobs: Vec<(Limits, Generation<'p>)>,
     /// By job: the place of the problem, and the cell.
-    cells: Vec<(usize, Cell)>,
+    cells: Vec<(usize, Planned)>,
     /// What has ended without.
     ended: Vec<Ended>,
 }
@@ -290,7 +238,7 @@ impl Experiment<'_> {
         work: &mut Work<'p>,
         writer: &Writer<'_>,
         (place, item): (usize, &'p Prepared<'_>),
-        mut cell: Cell,
+        mut cell: Planned,
         stop_ids: &'p [u32],
     ) -> Result<()> {
         let (policy, sample) = (writer.policy, cell.sample);
@@ -335,7 +283,7 @@ impl Experiment<'_> {
     }
 
     /// What is to be run, with the hash of everything that determines what comes of it.
-    fn cell(&self, item: &Prepared<'_>, policy: &NamedPolicy, budget: Option<Budget>, sample: u32) -> Result<Cell> {
+    fn cell(&self, item: &Prepared<'_>, policy: &NamedPolicy, budget: Option<Budget>, sample: u32) -> Result<Planned> {
         let can_run = |budget: &Budget| item.can_run(*budget, sample);
         let asked = budget.filter(can_run).map(|b| b.tokens(item.lengths(sample))).transpose()?;
         let tokens = asked.and_then(|tokens| self.settings.matched.after_eviction(tokens, policy.policy.trigger));
@@ -364,22 +312,6 @@ impl Experiment<'_> {
             "seed": settings.seed,
             "sample": sample,
         });
-        Ok(Cell { hash: hash(&of), sample, budget, tokens, refused: item.refused.clone(), infeasible: false })
-    }
-}
-
-impl Prepared<'_> {
-    /// Whether the problem has a prompt that fits, and what a budget refers to.
-    fn can_run(&self, budget: Budget, sample: u32) -> bool {
-        self.refused.is_none() && (self.full.contains_key(&sample) || !budget.needs_full())
-    }
-
-    /// The tokens generated without eviction.
-    pub(crate) fn full(&self, sample: u32) -> Option<&[u32]> {
-        self.full.get(&sample).map(Vec::as_slice)
-    }
-
-    fn lengths(&self, sample: u32) -> Lengths {
-        Lengths { n_prompt: self.prompt.ids.len(), n_generated: self.full(sample).map(<[u32]>::len) }
+        Ok(Planned { hash: hash(&of), sample, budget, tokens, refused: item.refused.clone(), infeasible: false })
     }
 }

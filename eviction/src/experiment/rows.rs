@@ -12,14 +12,14 @@ use crate::engine::certificate::Certificate;
 use crate::engine::generation::Decoded;
 use crate::engine::recorder::Eviction;
 use crate::error::{Error, Result};
-use crate::experiment::Prepared;
 use crate::experiment::config::Settings;
 use crate::experiment::outcome::Outcome;
+use crate::experiment::prepared::Prepared;
 use crate::policy::budget::Budget;
 use crate::policy::parse::NamedPolicy;
 
 /// A problem under a policy and a budget, before it is decoded.
-pub(crate) struct Cell {
+pub(crate) struct Planned {
     /// Hash of what determines the row.
     pub(crate) hash: String,
     pub(crate) sample: u32,
@@ -52,7 +52,7 @@ impl Writer<'_> {
     pub(crate) fn row(
         &self,
         item: &Prepared<'_>,
-        cell: &Cell,
+        cell: &Planned,
         decoded: Option<&Decoded>,
     ) -> Result<(EvictionRun, Option<String>)> {
         let graded = match decoded {
@@ -129,7 +129,7 @@ impl Writer<'_> {
     }
 
     /// What a generation cost.
-    pub(crate) fn timing(&self, item: &Prepared<'_>, cell: &Cell, decoded: &Decoded) -> EvictionTiming {
+    pub(crate) fn timing(&self, item: &Prepared<'_>, cell: &Planned, decoded: &Decoded) -> EvictionTiming {
         EvictionTiming {
             problem_id: item.problem.id.clone(),
             policy: self.policy.name.clone(),
@@ -149,7 +149,12 @@ impl Writer<'_> {
     }
 
     /// The rows of some evictions of a cell.
-    pub(crate) fn steps(&self, item: &Prepared<'_>, cell: &Cell, evictions: &[Eviction]) -> Result<Vec<EvictionStep>> {
+    pub(crate) fn steps(
+        &self,
+        item: &Prepared<'_>,
+        cell: &Planned,
+        evictions: &[Eviction],
+    ) -> Result<Vec<EvictionStep>> {
         let row = |one: &Eviction| {
             let number = |what, value: Option<usize>| value.map(|value| column(what, value)).transpose();
             Ok(EvictionStep {
@@ -174,7 +179,7 @@ impl Writer<'_> {
     pub(crate) fn signals(
         &self,
         item: &Prepared<'_>,
-        cell: &Cell,
+        cell: &Planned,
         decoded: &Decoded,
         full: Option<&[EvictionSignal]>,
         differs: Option<i32>,
@@ -208,7 +213,7 @@ impl Writer<'_> {
     }
 
     /// Grades a generation as a trace is graded.
-    fn grade(&self, item: &Prepared<'_>, cell: &Cell, decoded: &Decoded) -> Result<Graded> {
+    fn grade(&self, item: &Prepared<'_>, cell: &Planned, decoded: &Decoded) -> Result<Graded> {
         let Some(finish) = FinishReason::of(decoded.finish) else {
             let error = Some(self.model.not_numbers());
             return Ok(Graded { outcome: Outcome::Error, answer: None, finish: None, error });
@@ -238,13 +243,13 @@ impl Writer<'_> {
 }
 
 /// Where a generation first differs from the one without eviction.
-fn first_difference(item: &Prepared<'_>, cell: &Cell, decoded: Option<&Decoded>) -> Option<i32> {
+fn first_difference(item: &Prepared<'_>, cell: &Planned, decoded: Option<&Decoded>) -> Option<i32> {
     let (full, own) = (item.full(cell.sample)?, &decoded?.generated);
     let common = full.iter().zip(own).take_while(|(a, b)| a == b).count();
     (common < full.len().max(own.len())).then_some(common as i32)
 }
 
-fn sample(cell: &Cell) -> Result<i32> {
+fn sample(cell: &Planned) -> Result<i32> {
     column("sample", cell.sample as usize)
 }
 

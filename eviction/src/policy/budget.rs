@@ -10,12 +10,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MOST_IN_BUDGET, Result};
 use crate::policy::limits::Limits;
 use crate::policy::{Policy, Protect, Trigger};
-
-/// Largest number in a budget: beyond any context, and sums of such numbers are far from the largest integer.
-pub(crate) const MOST: usize = 1 << 24;
 
 /// A budget as it is asked for: `128`, `prompt+32` or `prompt+25%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,7 +78,7 @@ impl Budget {
             Self::Tokens(tokens) => tokens,
             Self::PromptPlus(more) => lengths.n_prompt.saturating_add(more),
             Self::PromptPercent(percent) => {
-                let n = lengths.n_generated.ok_or(Error::UnknownLength { budget: self })?;
+                let n = lengths.n_generated.ok_or(Error::UnknownLength { budget: self.to_string() })?;
                 lengths.n_prompt.saturating_add(n.saturating_mul(percent).div_ceil(100))
             }
         })
@@ -102,12 +99,9 @@ impl Budget {
     pub fn limits_of(self, lengths: Lengths, policy: &Policy, matched: Match) -> Result<Limits> {
         let tokens = self.tokens(lengths)?;
         let after = matched.after_eviction(tokens, policy.trigger);
-        Limits::new(
-            after.ok_or(Error::Unmatched { budget: tokens, trigger: policy.trigger, matched })?,
-            lengths.n_prompt,
-            policy.protect,
-        )
-        .map_err(|error| match error {
+        let unmatched =
+            || Error::Unmatched { budget: tokens, trigger: policy.trigger.to_string(), matched: matched.to_string() };
+        Limits::new(after.ok_or_else(unmatched)?, lengths.n_prompt, policy.protect).map_err(|error| match error {
             // In terms of what was asked for.
             Error::Infeasible { budget, n_first, recency, smallest } => {
                 Error::Infeasible { budget, n_first, recency, smallest: smallest + (tokens - budget) }
@@ -128,7 +122,7 @@ impl FromStr for Budget {
     fn from_str(text: &str) -> Result<Self> {
         let number = |digits: &str| {
             let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-            plain.then(|| digits.parse().ok()).flatten().filter(|n| *n <= MOST)
+            plain.then(|| digits.parse().ok()).flatten().filter(|n| *n <= MOST_IN_BUDGET)
         };
         let parsed = match text.strip_prefix("prompt+") {
             None => number(text).filter(|&n| n > 0).map(Self::Tokens),

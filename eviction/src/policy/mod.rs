@@ -91,7 +91,9 @@ impl Policy {
     pub fn check(&self) -> Result<()> {
         let Self { score, select, allocate, scope, .. } = *self;
         if !select.by_score() && !score.is_live() || select.draw && !score.is_weight() {
-            return Err(Error::SelectOf { select, score });
+            let expected =
+                if select.draw { "is a weight and never below zero" } else { "is computed from what is held" };
+            return Err(Error::SelectOf { select: select.to_string(), expected, score: score.to_string() });
         }
         if !allocate.is_even() && scope == Scope::Global {
             return Err(Error::AllocateOf { allocate: allocate.to_string() });

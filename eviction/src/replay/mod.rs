@@ -38,9 +38,9 @@ pub use self::summary::{ReplayGroup, ReplaySummary};
 
 use self::answers::{Answered, Answers};
 use crate::error::{Error, Result};
-use crate::experiment::Progress;
 use crate::experiment::config::Settings;
 use crate::experiment::labels::LabelSet;
+use crate::experiment::runs::Progress;
 use crate::policy::budget::{Budget, Lengths};
 use crate::policy::parse::NamedPolicy;
 

@@ -8,7 +8,8 @@ use epikv_stats::proportion::wilson;
 use serde::Serialize;
 
 use super::predict::{Prediction, predict};
-use crate::analysis::summary::{mean, order_of_budget, order_of_policy};
+use crate::analysis::mean::mean;
+use crate::analysis::order::{order_of_budget, order_of_policy};
 use crate::report::table::{UNDEFINED, number, percent, percents, table};
 use crate::report::{Line, LineKind, Panel, Plot, Point};
 
