@@ -15,14 +15,19 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use epikv_model::cache::Scope;
 
 use crate::error::{Error, Result};
 use crate::policy::forms;
 
-/// The values of the part.
-pub(crate) const FORMS: &str = "even";
+/// The values of the part, from the table.
+pub(crate) fn values() -> &'static str {
+    static VALUES: LazyLock<String> =
+        LazyLock::new(|| forms::list(ALLOCATORS.iter().map(|row| (row.name, row.argument.is_some()))));
+    &VALUES
+}
 
 /// The kept sets of a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +153,7 @@ impl FromStr for Allocate {
     fn from_str(text: &str) -> Result<Self> {
         let of_row =
             |row: &'static Allocator| Some(Self::new(row, forms::argument(text, row.name, row.argument.as_ref())?));
-        ALLOCATORS.iter().find_map(of_row).ok_or_else(|| forms::wrong("allocate", FORMS, text))
+        ALLOCATORS.iter().find_map(of_row).ok_or_else(|| forms::wrong("allocate", values(), text))
     }
 }
 
@@ -167,7 +172,7 @@ mod tests {
             for scope in [Scope::PerLayer, Scope::PerHead] {
                 Allocate::new(row, argument).budgets(&division(scope)).expect(row.name);
             }
-            assert!(!row.doc.is_empty() && !row.source.is_empty() && FORMS.contains(row.name), "{}", row.name);
+            assert!(!row.doc.is_empty() && !row.source.is_empty() && values().contains(row.name), "{}", row.name);
         }
         assert_eq!(Allocate::EVEN.budgets(&division(Scope::PerHead)).expect("even"), [20; 8]);
         assert_eq!(Allocate::EVEN.budgets(&division(Scope::Global)).expect("even"), [20]);

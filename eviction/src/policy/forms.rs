@@ -23,6 +23,12 @@ pub(super) fn argument(text: &str, name: &str, range: Option<&RangeInclusive<usi
     }
 }
 
+/// The rows of a table as they are typed, from their names and whether they have a number.
+pub(super) fn list(rows: impl Iterator<Item = (&'static str, bool)>) -> String {
+    let form = |(name, has_argument): (&str, bool)| if has_argument { format!("{name}(N)") } else { name.to_owned() };
+    rows.map(form).collect::<Vec<_>>().join(", ")
+}
+
 /// Writes a row with its argument, as [`argument`] reads it.
 pub(super) fn write(f: &mut fmt::Formatter<'_>, name: &str, has_argument: bool, argument: usize) -> fmt::Result {
     if has_argument { write!(f, "{name}({argument})") } else { f.write_str(name) }

@@ -32,10 +32,10 @@ pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     vec![
         ("score", score_forms()),
         ("protect", protect::FORMS),
-        ("allocate", allocate::FORMS),
+        ("allocate", allocate::values()),
         ("select", select::FORMS),
         ("trigger", trigger::FORMS),
-        ("read", read::FORMS),
+        ("read", read::values()),
         ("scope", "global, per-layer, per-head"),
         ("position", "logical, rewound, compacted"),
         ("cache", "f32, bf16, f16, jitter(N) units in the last place"),

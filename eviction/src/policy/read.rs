@@ -12,6 +12,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use epikv_model::cache::RowCache;
 use epikv_model::plan::ReadPlan;
@@ -20,8 +21,12 @@ use crate::error::{Error, Result};
 use crate::policy::forms;
 use crate::policy::limits::Limits;
 
-/// The values of the part.
-pub(crate) const FORMS: &str = "all";
+/// The values of the part, from the table.
+pub(crate) fn values() -> &'static str {
+    static VALUES: LazyLock<String> =
+        LazyLock::new(|| forms::list(READERS.iter().map(|row| (row.name, row.argument.is_some()))));
+    &VALUES
+}
 
 /// What is chosen from, before a step that feeds a generated token.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +113,7 @@ impl FromStr for Read {
     fn from_str(text: &str) -> Result<Self> {
         let of_row =
             |row: &'static Reader| Some(Self::new(row, forms::argument(text, row.name, row.argument.as_ref())?));
-        READERS.iter().find_map(of_row).ok_or_else(|| forms::wrong("read", FORMS, text))
+        READERS.iter().find_map(of_row).ok_or_else(|| forms::wrong("read", values(), text))
     }
 }
 
@@ -122,7 +127,7 @@ mod tests {
             let argument = row.argument.as_ref().map_or(0, |range| *range.start());
             let read = Read::new(row, argument);
             assert_eq!(read.to_string().parse::<Read>().expect(row.name), read);
-            assert!(!row.doc.is_empty() && !row.source.is_empty() && FORMS.contains(row.name), "{}", row.name);
+            assert!(!row.doc.is_empty() && !row.source.is_empty() && values().contains(row.name), "{}", row.name);
         }
         assert!("all(3)".parse::<Read>().is_err() && "some".parse::<Read>().is_err());
     }
