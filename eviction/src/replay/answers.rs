@@ -11,7 +11,7 @@ use epikv_model::taps::ProbePlan;
 use epikv_tasks::problem::Problem;
 use epikv_tasks::trace::{FinishReason, Generation, Sampling as Sampled, build_trace};
 
-use super::Recording;
+use super::recording::Recording;
 use crate::error::Result;
 
 /// Tokens that one pass reads at most.

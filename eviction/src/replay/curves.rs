@@ -12,7 +12,8 @@ use epikv_signals::{Chunk, Labels, Setup, Step};
 use epikv_stats::{Ties, top_k};
 
 use super::answers::Answers;
-use super::{Recording, Worker};
+use super::ask::Worker;
+use super::recording::Recording;
 use crate::engine::evictor::checked_scores;
 use crate::error::{Error, Result};
 use crate::policy::parse::NamedPolicy;

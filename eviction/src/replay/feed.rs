@@ -11,8 +11,9 @@ use epikv_model::plan::{ReadPlan, StepPlan};
 use epikv_model::taps::ProbePlan;
 use epikv_signals::{Chunk, Labels};
 
+use super::ask::Worker;
 use super::mass::Mass;
-use super::{Recording, Worker, lengths};
+use super::recording::Recording;
 use crate::engine::certificate::Certificate;
 use crate::engine::generation::Generation;
 use crate::engine::running::Running;
@@ -56,7 +57,7 @@ pub(super) fn feed<'a>(
     let n_layers = decoder.config().n_layers;
     let mut groups: Vec<(ProbePlan, Vec<Feeding<'a>>)> = Vec::new();
     for &(policy, budget) in wanted {
-        let limits = match budget.limits_of(lengths(recording), &policy.policy, settings.matched) {
+        let limits = match budget.limits_of(recording.lengths(), &policy.policy, settings.matched) {
             Ok(limits) => limits,
             Err(Error::Infeasible { .. }) if settings.skip_infeasible => {
                 done(Fed { policy, budget, tokens: None, cache: None, certificate: None, mass: None })?;

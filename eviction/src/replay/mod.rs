@@ -13,11 +13,13 @@
 //! the missing tokens did to the states of those that stay, and `own - free run` what comes of writing another text.
 
 mod answers;
+mod ask;
 mod cells;
 mod curves;
 mod feed;
 mod mass;
 mod predict;
+mod recording;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,85 +27,26 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use epikv_model::Model;
-use epikv_model::config::ModelConfig;
 use epikv_model::session::side_by_side;
-use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Record, Trace, TraceError};
+use epikv_schemas::{EvictionCurve, EvictionReplay, LabelToken, Record, Trace};
 use epikv_signals::{Labels, Need};
 use serde_json::{Value, json};
 
+pub use self::ask::{Ask, Replay};
 pub use self::cells::ReplayCells;
 pub use self::mass::Mass;
 pub use self::predict::{Prediction, predict};
 pub use self::summary::{ReplayGroup, ReplaySummary};
 
 use self::answers::{Answered, Answers};
+use self::ask::Worker;
+use self::recording::Recording;
 use crate::error::{Error, Result};
 use crate::experiment::config::Settings;
 use crate::experiment::labels::LabelSet;
 use crate::experiment::runs::Progress;
-use crate::policy::budget::{Budget, Lengths};
+use crate::policy::budget::Budget;
 use crate::policy::parse::NamedPolicy;
-
-/// What came of a replay.
-#[derive(Debug, Default)]
-pub struct Replay {
-    /// One row a trace, policy and budget.
-    pub rows: Vec<EvictionReplay>,
-    /// One row a trace, score, direction and share.
-    pub curves: Vec<EvictionCurve>,
-    /// Traces that could not be replayed, with the reason.
-    pub skipped: Vec<String>,
-    /// Rows that an earlier run had finished.
-    pub n_reused: usize,
-}
-
-/// How traces are replayed.
-#[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// Policies, budgets and the rest that a free run has too.
-    pub settings: &'a Settings,
-    /// New tokens of an answer at most.
-    pub answer_tokens: usize,
-    /// How many in a hundred tokens the curves keep or delete.
-    pub percents: &'a [u8],
-    /// Where finished parts are kept; nowhere without.
-    pub cells: Option<&'a ReplayCells>,
-}
-
-/// A trace that can be replayed.
-pub(crate) struct Recording<'t> {
-    trace: &'t Trace,
-    /// Tokens up to the answer.
-    tokens: Vec<u32>,
-    n_prompt: usize,
-    /// Positions of important tokens; `None` where nothing was labelled.
-    important: Option<BTreeSet<u32>>,
-}
-
-impl<'t> Recording<'t> {
-    fn of(
-        trace: &'t Trace,
-        important: Option<BTreeSet<u32>>,
-        model: &ModelConfig,
-    ) -> std::result::Result<Self, TraceError> {
-        let checked = trace.checked()?;
-        let (n_prompt, boundary) = (checked.n_prompt, checked.boundary);
-        // The last token is fed when the answer is decoded.
-        if n_prompt == 0 || boundary < n_prompt + 2 {
-            let expected = "a prompt and at least two tokens of reasoning before it";
-            return Err(checked.broken("boundary", expected, format!("{boundary} after a prompt of {n_prompt}")));
-        }
-        checked.check_model(boundary + 1, model.vocab_size, model.max_positions)?;
-        let mut tokens = checked.token_ids;
-        tokens.truncate(boundary);
-        Ok(Self { trace, tokens, n_prompt, important })
-    }
-
-    /// Tokens that are fed before the answer is decoded: all but the last.
-    fn fed(&self) -> &[u32] {
-        &self.tokens[..self.tokens.len() - 1]
-    }
-}
 
 /// Replays traces under all policies that evict.
 ///
@@ -191,26 +134,10 @@ fn check(
 ) -> Result<()> {
     for recording in recordings.iter().filter(|_| !settings.skip_infeasible) {
         for (policy, budget) in policies.iter().flat_map(|policy| budgets.iter().map(move |budget| (policy, budget))) {
-            budget.limits_of(lengths(recording), &policy.policy, settings.matched)?;
+            budget.limits_of(recording.lengths(), &policy.policy, settings.matched)?;
         }
     }
     Ok(())
-}
-
-/// What a budget refers to: the generation is that of the trace.
-fn lengths(recording: &Recording<'_>) -> Lengths {
-    let n_generated = recording.trace.token_ids.len() - recording.n_prompt;
-    Lengths { n_prompt: recording.n_prompt, n_generated: Some(n_generated) }
-}
-
-/// What all traces are replayed with.
-struct Worker<'a> {
-    model: &'a Model,
-    identity: &'a Value,
-    set: &'a LabelSet,
-    policies: &'a [NamedPolicy],
-    budgets: &'a [Budget],
-    ask: Ask<'a>,
 }
 
 /// What came of one trace.

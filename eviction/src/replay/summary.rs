@@ -76,7 +76,7 @@ pub struct CurvePoint {
 
 impl ReplaySummary {
     /// Of what a replay gave, beside free runs of the same policies where there are any.
-    pub fn of(replay: &super::Replay, runs: &[EvictionRun]) -> Self {
+    pub fn of(replay: &super::ask::Replay, runs: &[EvictionRun]) -> Self {
         let mut by_group: BTreeMap<(&str, &str), Vec<&EvictionReplay>> = BTreeMap::new();
         for row in &replay.rows {
             by_group.entry((&row.policy, &row.budget)).or_default().push(row);
@@ -357,7 +357,7 @@ pub(crate) mod tests {
             row("c", "window", "30", None, Some(false)),
             row("d", "window", "30", None, None),
         ];
-        let replay = super::super::Replay { rows, skipped: vec!["e: why".to_owned()], ..Default::default() };
+        let replay = super::super::ask::Replay { rows, skipped: vec!["e: why".to_owned()], ..Default::default() };
         let summary = ReplaySummary::of(&replay, &[]);
         let [group] = &summary.groups[..] else { panic!("one group") };
         assert_eq!((group.n, group.n_infeasible, group.n_answers, group.mass_end), (4, 1, 3, Some(0.75)));
