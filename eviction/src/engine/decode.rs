@@ -144,16 +144,19 @@ impl Worker<'_> {
                     session.read(key, plan);
                 }
             }
-            let started = Instant::now();
+            let (started, bytes_before) = (Instant::now(), self.decoder.bytes_to_host());
             let step = session.step(self.plan)?;
-            let elapsed = started.elapsed();
+            let (elapsed, bytes) = (started.elapsed(), self.decoder.bytes_to_host() - bytes_before);
             let n_fed: usize = step.fed.iter().map(|(_, n)| n).sum();
             let mut first = 0;
             for (row, &(key, n)) in step.fed.iter().enumerate() {
                 if let (Some(work), Some(cache)) = (self.running.get_mut(&key), session.cache_mut(key)) {
-                    let share = elapsed.mul_f64(n as f64 / n_fed as f64);
+                    let part = n as f64 / n_fed as f64;
+                    let (share, bytes_before) = (elapsed.mul_f64(part), self.decoder.bytes_to_host());
                     let chunk = Chunk::new(&step.taps, first..first + n).in_row(row);
                     work.after_step(self.decoder, cache, &chunk, (step.n_read[row], share))?;
+                    let own = self.decoder.bytes_to_host() - bytes_before;
+                    work.crossed((bytes as f64 * part) as u64 + own);
                     if let Some((part, evictions)) = work.recorder.as_mut().and_then(|r| r.take(MOST_RECORDED)) {
                         watch.evicted(key, part, evictions)?;
                     }

@@ -61,7 +61,7 @@ pub struct Series {
     pub values: Vec<Option<f32>>,
 }
 
-/// Elapsed time of one generation. Of the forward passes it has its share, by tokens fed. Differs from run to run.
+/// Elapsed time of one generation, and bytes. Of the forward passes it has its share, by tokens fed. Differs from run to run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
     /// Forward passes that read the prompt.
@@ -74,6 +74,8 @@ pub struct Times {
     pub select: Duration,
     /// Freeing slots, gathering, rotating anew.
     pub moves: Duration,
+    /// Bytes copied from the device to the host in that time.
+    pub bytes_to_host: u64,
 }
 
 impl Times {

@@ -168,6 +168,11 @@ impl Running {
         self.tokens.push(token);
     }
 
+    /// Notes bytes that were copied from the device to the host for this generation.
+    pub(crate) fn crossed(&mut self, bytes: u64) {
+        self.times.bytes_to_host += bytes;
+    }
+
     /// Scores the tokens of a step, evicts, and notes what is held. Of the pass the caller says how many keys its newest
     /// token read, over all layers and heads, and how long it took.
     pub(crate) fn after_step(

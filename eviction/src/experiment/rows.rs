@@ -141,6 +141,7 @@ impl Writer<'_> {
             score_s: decoded.times.score.as_secs_f64(),
             select_s: decoded.times.select.as_secs_f64(),
             move_s: decoded.times.moves.as_secs_f64(),
+            bytes_to_host: i64::try_from(decoded.times.bytes_to_host).ok(),
             batch: i32::try_from(self.settings.batch).unwrap_or(i32::MAX),
             threads: i32::try_from(self.settings.threads).unwrap_or(i32::MAX),
             kernel: format!("{} {}", self.kernel().name(), epikv_model::instruction_set()),

@@ -3,7 +3,7 @@
 crate::record::record! {
     /// Time of each generation under a policy, by phase. Not a data file: its values differ from run to run. `wall_s`
     /// is the sum of `forward_s`, `score_s`, `select_s` and `move_s`.
-    pub struct EvictionTiming in "eviction_timings", version 2 0, sorted by (problem_id, policy, budget, sample);
+    pub struct EvictionTiming in "eviction_timings", version 2 1, sorted by (problem_id, policy, budget, sample);
 
     /// Name of the problem in its set.
     problem_id: String => key(),
@@ -26,6 +26,8 @@ crate::record::record! {
     select_s: f64 => number("s"),
     /// The part of it in which slots were freed, and keys and values moved or rotated again.
     move_s: f64 => number("s"),
+    /// Bytes copied from the device to the host in that time, shared between rows in the same way; none on a CPU.
+    bytes_to_host: Option<i64> => number("bytes"),
     /// Rows that ran together at most.
     batch: i32 => number("rows"),
     /// Threads of the run.
