@@ -18,7 +18,7 @@ pub(crate) enum Numbers<'t> {
 
 impl<'t> Numbers<'t> {
     /// Lends a contiguous f32 tensor on the CPU, and copies any other.
-    pub(super) fn lent(x: &'t Tensor) -> Result<Self> {
+    pub(crate) fn lent(x: &'t Tensor) -> Result<Self> {
         let (storage, layout) = x.storage_and_layout();
         let own = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();
         if layout.is_contiguous() && matches!(&*storage, Storage::Cpu(CpuStorage::F32(_))) {

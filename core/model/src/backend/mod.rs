@@ -95,7 +95,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Joins placed matrices `[N_i, K]` that read the same input, with biases `[N_i]` for all or for none.
     fn linear(&self, parts: &[(Tensor, Option<Tensor>)], format: WeightFormat) -> Result<Linear>;
 
-    /// Rows of a matrix `[T, N]` as f32, by their numbers.
+    /// Rows of a tensor, by their numbers along its first axis.
     fn rows(&self, x: &Tensor, rows: &[u32]) -> Result<Tensor>;
 
     /// Columns of a matrix `[T, N]`, `[T, n]` without gaps.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor};
 
 use super::{Precision, Slot};
-use crate::backend::cpu::with_f32;
-use crate::backend::{ToHost, tensor};
+use crate::backend::{Numbers, ToHost, tensor};
 use crate::error::{Error, Result};
 
 /// Where the vectors of a cache lie, and in which numbers.
@@ -210,9 +209,8 @@ impl KvStore {
         let (d, at, place) = (self.head_dim, layer * self.n_kv_heads + head, self.place.clone());
         let (device, dtype, to_host) = match place {
             Place::Host => {
-                return with_f32(vectors, |all| {
-                    self.write_host(part, (layer, head), slots, precision, |i| &all[i * d..(i + 1) * d])
-                })?;
+                let all = Numbers::lent(vectors)?;
+                return self.write_host(part, (layer, head), slots, precision, |i| &all[i * d..(i + 1) * d]);
             }
             Place::Tensors { device, dtype, to_host } => (device, dtype, to_host),
         };

@@ -10,8 +10,7 @@ mod steps;
 
 use candle_core::{DType, Device, Tensor};
 
-use self::elements::from_rows;
-pub(crate) use self::elements::with_f32;
+use self::elements::{from_rows, with_f32};
 use self::linear::Packed;
 use super::{Appended, Attention, Backend, DeviceName, Distribution, Dtype, Facts, Numbers, Observations};
 use crate::cache::{Part, Place, RowCache};
