@@ -1,6 +1,6 @@
 //! `--device` and `--dtype`: what a build has, what it refuses, and what the files say of it.
 
-use epikv_schemas::{Manifest, Trace, read_table};
+use epikv_schemas::{EvictionRun, EvictionTiming, LabelWindow, Manifest, Trace, read_table};
 
 use crate::support::Place;
 
@@ -11,7 +11,7 @@ const TRACE: &[&str] =
 fn every_command_that_opens_a_model_refuses_unknown_devices_and_numbers_by_name() {
     let place = Place::new();
     place.problems();
-    let evict = ["evict", "--problems", "problems.jsonl", "--out", "out", "--policies", "full", "--quiet"];
+    let evict = ["evict", "--problems", "problems.jsonl", "--out", "out", "--policies", "full", "--budgets", "8"];
     let plan = ["plan", "--model", "random:0", "--measure", "8", "--value-bytes", "2"];
     for command in [TRACE, &evict, &plan, &["doctor"], &["demo"]] {
         let with = |more: &[&str]| place.epikv(&[command, more].concat());
@@ -54,24 +54,31 @@ fn another_device_makes_the_same_traces_and_says_so() {
 }
 
 #[test]
-fn labels_correlations_and_evictions_run_on_another_device() {
+fn labels_signals_and_evictions_are_the_same_on_another_device() {
     let place = Place::new();
-    place.traces();
-    let on = ["--device", "tensor", "--quiet"];
-    let run = |words: &[&str]| place.epikv(&[words, &on].concat()).ok();
-    run(&["label", "--traces", "traces.parquet", "--out", "labels", "--max-new", "8"]);
-    run(&["correlate", "--traces", "traces.parquet", "--labels", "labels", "--out", "found", "--surrogates", "19"]);
-    run(&[
-        "evict",
-        "--problems",
-        "problems.jsonl",
-        "--out",
-        "runs",
-        "--policies",
-        "full,h2o,snapkv-decode,lag-kv,kv-key;scope=per-head",
-        "--budgets",
-        "prompt+8",
-        "--max-new",
-        "32",
-    ]);
+    place.epikv(&["problems", "tiny", "--n", "2", "--level", "short", "--out", "problems.jsonl"]).ok();
+    let made = |device: &str| {
+        let run =
+            |words: &[&str]| place.epikv(&[words, &["--model", "tiny", "--device", device, "--quiet"]].concat()).ok();
+        let traces = format!("{device}/traces.parquet");
+        run(&["trace", "--problems", "problems.jsonl", "--out", &traces, "--max-new", "150"]);
+        run(&["label", "--traces", &traces, "--out", device, "--max-new", "32"]);
+        let recorded = ["--kernel", "explicit", "--signals", "hs_l2,surprisal,h2o_attn", "--surrogates", "19"];
+        let found = ["correlate", "--traces", &traces, "--labels", device, "--out", device];
+        run(&[&found[..], &recorded].concat());
+        let policies = "full,h2o,kv-key;scope=per-head";
+        let decoded = ["evict", "--problems", "problems.jsonl", "--policies", policies, "--budgets", "prompt+25%"];
+        run(&[&decoded[..], &["--out", device, "--max-new", "60"]].concat());
+        let file = |name: &str| place.path(&format!("{device}/{name}.parquet"));
+        let (labels, _) = read_table::<LabelWindow>(&file("label_windows")).unwrap();
+        let (runs, _) = read_table::<EvictionRun>(&file("eviction_runs")).unwrap();
+        let (timings, _) = read_table::<EvictionTiming>(&file("eviction_timings")).unwrap();
+        let labels: Vec<_> = labels.into_iter().map(|row| (row.trace_id, row.window, row.outcome)).collect();
+        let runs: Vec<_> = runs.into_iter().map(|row| (row.policy, row.problem_id, row.token_ids)).collect();
+        (labels, runs, timings.iter().map(|row| row.bytes_to_host.unwrap()).min().unwrap())
+    };
+    let ((labels, runs, none), (same_labels, same_runs, some)) = (made("cpu"), made("tensor"));
+    assert_eq!(labels, same_labels);
+    assert_eq!(runs, same_runs);
+    assert!(labels.len() > 4 && runs.len() == 6 && none == 0 && some > 0);
 }
