@@ -35,6 +35,7 @@ struct Plan {
 
 impl Plan {
     fn of(args: &PlanArgs) -> Result<Self> {
+        let options = args.device.options()?;
         let (device_gib, share) = (args.device_gib, args.share);
         if !(share > 0.0 && share <= 1.0) {
             bail!("--share: expected a share above 0 and up to 1, got {share}");
@@ -43,7 +44,7 @@ impl Plan {
             bail!("--device-gib: expected a size above 0 and up to {MOST_GIB}, got {device_gib:e}");
         }
         let value_bytes = u64::from(args.value_bytes);
-        let run_bytes = args.device.dtype.bytes() as u64;
+        let run_bytes = options.dtype.bytes() as u64;
         if !args.measure.is_empty() && value_bytes != run_bytes {
             bail!("--measure: expected --value-bytes {run_bytes}, those of --dtype, got {value_bytes}");
         }
@@ -53,7 +54,7 @@ impl Plan {
         };
         let mut measured = Vec::new();
         if let Some(model) = args.model.as_ref().filter(|_| !args.measure.is_empty()) {
-            let (weight_bytes, all) = measure(model, &args.device.options()?, &args.measure)?;
+            let (weight_bytes, all) = measure(model, &options, &args.measure)?;
             (shape.weight_bytes, measured) = (weight_bytes, all);
         }
         let room = Room { bytes: device_gib * GIB, share };
