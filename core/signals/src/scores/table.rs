@@ -1,7 +1,6 @@
 //! The table of all scores. A new one is its file and its row here.
 
 use super::score::{Score, ScoreSpec, Setup};
-use super::{attention_sum, epikv, key_score, kv_key, labels, lag_held, layer, random, recency, stamps, window};
 use crate::error::Result;
 
 /// A row of the table: what is said of a score, and how it is made.
@@ -64,23 +63,23 @@ impl ScoreRow {
 
 /// All scores.
 pub static SCORES: &[ScoreRow] = &[
-    recency::ROW,
-    random::ROW,
-    epikv::ROW,
-    epikv::RAW_ROW,
-    layer::ROW,
-    kv_key::ROW,
-    key_score::NORM_ROW,
-    key_score::DIFFERENCE_ROW,
-    attention_sum::H2O_ROW,
-    attention_sum::TOVA_ROW,
-    stamps::ROW,
-    window::SNAPKV_ROW,
-    window::SNAPKV_DECODE_ROW,
-    window::R_KV_ROW,
-    window::VASE_ROW,
-    lag_held::LAG_KV_ROW,
-    lag_held::EPIKV_LAG_ROW,
-    lag_held::EPIKV_LAG_KEY_ROW,
-    labels::ROW,
+    super::recency::ROW,
+    super::random::ROW,
+    super::epikv::ROW,
+    super::epikv::RAW_ROW,
+    super::layer::ROW,
+    super::kv_key::ROW,
+    super::key_score::NORM_ROW,
+    super::key_score::DIFFERENCE_ROW,
+    super::attention_sum::H2O_ROW,
+    super::attention_sum::TOVA_ROW,
+    super::stamps::ROW,
+    super::window::SNAPKV_ROW,
+    super::window::SNAPKV_DECODE_ROW,
+    super::window::R_KV_ROW,
+    super::window::VASE_ROW,
+    super::lag_held::LAG_KV_ROW,
+    super::lag_held::EPIKV_LAG_ROW,
+    super::lag_held::EPIKV_LAG_KEY_ROW,
+    super::labels::ROW,
 ];
