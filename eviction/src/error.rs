@@ -1,4 +1,4 @@
-//! What can go wrong between a policy's name and a generation under it.
+//! Errors of policies, budgets and runs.
 
 mod declared;
 mod layers;

@@ -1,4 +1,4 @@
-//! Which known name was probably meant.
+//! Suggests the known name nearest to an unknown one.
 
 /// Largest part of the letters of a name that may be wrong.
 const MOST_WRONG: f64 = 0.4;

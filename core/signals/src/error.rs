@@ -1,4 +1,4 @@
-//! What can go wrong between a signal's name and its values.
+//! Errors of signals and scores.
 
 use std::ops::Range;
 

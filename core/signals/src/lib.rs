@@ -6,7 +6,7 @@
 //! stand in one table, [`SIGNALS`], and the values of any of them can be smoothed ([`Smoother`]); help, documentation
 //! and the contract test are made from it.
 //!
-//! A [`Score`] says what a held token is worth to a policy: one number a token in each kept set, given once or made anew at
+//! A [`Score`] says what a held token is worth to a policy: one number a token in each kept set, given once or made again at
 //! each eviction. All scores stand in [`SCORES`], a [`ScoreRef`] names one with its argument, and a program's own
 //! [`ScoreRow`] is as good as one of the table. [`find`] turns any of them into a signal of whole traces.
 //!

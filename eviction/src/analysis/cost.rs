@@ -1,4 +1,4 @@
-//! What a right answer costs: a sum over generations, divided by the right answers among them.
+//! Cost of a right answer: a sum over generations, divided by the number of right answers.
 //!
 //! ```text
 //! cost = sum over problems of what was spent / sum over problems of right answers

@@ -24,7 +24,7 @@ pub struct Summary {
     pub times_comparable: bool,
     /// The margin of equivalence that was declared before the run.
     pub margin: Option<f64>,
-    /// Where the spread of policies that draw comes from; empty where none ran under several seeds.
+    /// Components of the variance of randomised policies; empty where none ran under several seeds.
     pub components: Vec<Components>,
     /// How far recorded signals drifted; empty where none were recorded.
     pub drift: Vec<Drift>,

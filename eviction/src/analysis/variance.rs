@@ -1,4 +1,4 @@
-//! How much of the spread of a policy that draws comes from its problems, its draws and the sampling of tokens.
+//! Variance of randomised policies: the parts from problems, from random draws and from the sampling of tokens.
 //!
 //! With `y` right or not of problem `p` under eviction seed `e` and sample `s`, `E` seeds and `S` samples, problem by problem:
 //!

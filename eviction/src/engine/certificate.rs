@@ -1,4 +1,4 @@
-//! What was really held, measured on the cache and not taken from the policy's own account.
+//! The certificate: sizes and evictions, measured on the cache and not reported by the policy.
 
 use epikv_model::cache::RowCache;
 

@@ -1,4 +1,4 @@
-//! How a selection ranks the scores of tokens that are not protected, where it is more than the highest scores.
+//! Selections other than the highest scores: how they rank the tokens that are not protected.
 //!
 //! ```text
 //! draw      rank(j) = s(j) / E(j)      E(j) exponential with mean 1, one for each token, kept set and eviction

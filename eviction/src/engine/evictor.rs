@@ -1,4 +1,4 @@
-//! A policy at work on one cache: called after each step, it frees what does not stay.
+//! Applies a policy to one cache: called after each step, it frees the slots of evicted tokens.
 //!
 //! Frozen scores go into a min-heap as their tokens leave the recency window, and an eviction takes the smallest out:
 //! `O(log K)` a token. Kept sets that share their numbers and have equal budgets share a heap and hold the same tokens. Live
@@ -144,7 +144,7 @@ impl Evictor {
         Ok(Some(Cut { sets, n_generated }))
     }
 
-    /// Divides the budget anew, where the division looks at scores.
+    /// Divides the budget again, where the division looks at scores.
     fn divide_by_score(&mut self, cache: &RowCache, scores: Option<&[Vec<f32>]>) -> Result<()> {
         if !self.allocate.is_by_score() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What is generated, and what comes of it.
+//! The request and the result of a generation.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub struct Times {
     pub score: Duration,
     /// Choosing what goes.
     pub select: Duration,
-    /// Freeing slots, gathering, rotating anew.
+    /// Freeing slots, gathering, rotating again.
     pub moves: Duration,
     /// Bytes copied from the device to the host in that time.
     pub bytes_to_host: u64,

@@ -1,4 +1,4 @@
-//! The engine: generations under a policy, the caches it evicts from, and what was really held.
+//! The engine: generations under a policy, eviction from their caches, and certificates.
 
 pub(crate) mod certificate;
 mod choice;

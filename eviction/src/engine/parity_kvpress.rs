@@ -1,7 +1,7 @@
 //! Prompts cut by presses of NVIDIA's kvpress, then decoded greedily: kept sets, tokens, margins, logits.
 //!
 //! The numbers are in `tests/golden/kvpress_runs.json`, the script that took them over is beside it. A press keeps
-//! `floor(200 (1 - ratio))` of 200 prompt tokens; those of `rerotate_*` then stand at positions counted anew.
+//! `floor(200 (1 - ratio))` of 200 prompt tokens; those of `rerotate_*` then stand at positions counted again.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The flight recorder: every token evicted, its score and why, handed on in parts so that memory stays bounded.
+//! Records every evicted token with its score and reason, and passes the records on in parts, so that memory stays
+//! bounded.
 
 use epikv_model::cache::{Pos, RowCache, Scope};
 

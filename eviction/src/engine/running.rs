@@ -1,4 +1,4 @@
-//! What a generation has beside its row in the session: scores, certificate, times, and what is recorded.
+//! State of a generation beside its row in the session: scores, certificate, times and recorded signals.
 
 use std::time::{Duration, Instant};
 

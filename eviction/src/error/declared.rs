@@ -1,4 +1,4 @@
-//! Why a declaration does not count.
+//! Errors of declarations.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Why a choice of layers cannot be used.
+//! Errors of a choice of layers.
 
 use std::path::PathBuf;
 

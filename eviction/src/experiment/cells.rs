@@ -1,4 +1,4 @@
-//! Finished generations on disk: what a later run of the same folder need not do again.
+//! Finished generations on disk, which a later run of the same folder reuses.
 //!
 //! A *cell* is a problem under a policy, a budget and a sample. Its hash is that of everything that determines its row.
 //! Each cell is written as it ends, whole or not at all, into `DIR/.cells`; the tables of a finished run are cells too. So a
@@ -209,7 +209,7 @@ impl Cells {
     }
 
     /// The recorded parts of finished cells, by name. Those of a generation that was killed are left out; it writes them
-    /// anew.
+    /// again.
     ///
     /// # Errors
     /// If one cannot be read.

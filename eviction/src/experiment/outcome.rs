@@ -1,10 +1,10 @@
-//! What became of a problem under a policy, in words that are never folded into one another.
+//! Outcomes of a problem under a policy. Each outcome has its own word.
 
 use epikv_schemas::Trace;
 use epikv_tasks::trace::FinishReason;
 
 epikv_words::words! {
-    /// What became of a generation. `correct` follows from it.
+    /// Outcome of a generation. `correct` follows from it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Outcome {
         /// The answer is that of the problem set.

@@ -1,4 +1,4 @@
-//! How far an experiment is, and what came of it.
+//! Progress and results of an experiment.
 
 use epikv_model::session::Ledger;
 use epikv_schemas::{EvictionRun, EvictionTiming};

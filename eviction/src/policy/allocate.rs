@@ -72,7 +72,7 @@ pub struct Allocator {
     pub source: &'static str,
     /// What `NAME(N)` may say; `None` for a division without a number.
     pub argument: Option<RangeInclusive<usize>>,
-    /// Whether it looks at scores: it is then asked anew at each eviction.
+    /// Whether it looks at scores: it is then asked again at each eviction.
     pub by_score: bool,
     /// The tokens that each kept set may hold, from the number of `NAME(N)`, 0 without one.
     pub budgets: fn(usize, &Division<'_>) -> Vec<usize>,
@@ -112,7 +112,7 @@ impl Allocate {
         self == Self::EVEN
     }
 
-    /// Whether it is asked anew at each eviction.
+    /// Whether it is asked again at each eviction.
     pub fn is_by_score(self) -> bool {
         self.row.by_score
     }

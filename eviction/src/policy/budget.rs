@@ -1,4 +1,4 @@
-//! How many tokens a layer may keep, as asked for and as it works out for one prompt.
+//! Budgets: how many tokens a layer may keep, as typed and for one prompt.
 //!
 //! A budget counts everything: prompt, recent and selected tokens. It must hold what the policy protects; with the usual
 //! protection, of prompt and the newest `min(128, floor(K/4))` tokens:

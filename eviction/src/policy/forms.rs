@@ -1,4 +1,4 @@
-//! What the parts of a policy share when they are read.
+//! Helpers for parsing the parts of a policy.
 
 use std::fmt;
 use std::ops::RangeInclusive;

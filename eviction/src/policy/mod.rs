@@ -1,4 +1,4 @@
-//! A policy: a few small parts. Swapping one and keeping the others is the controlled experiment.
+//! A policy is a composition of a few small parts. Replacing one part and keeping the others is a controlled experiment.
 
 pub(crate) mod allocate;
 pub(crate) mod budget;

@@ -39,7 +39,7 @@ pub static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
         ("scope", "global, per-layer, per-head"),
         ("position", "logical, rewound, compacted"),
         ("cache", "f32, bf16, f16, jitter(N) units in the last place"),
-        ("seed", "0 or another number, for policies that draw"),
+        ("seed", "a number, for randomised policies"),
     ]
 });
 

@@ -1,4 +1,4 @@
-//! What a policy keeps whatever it scores.
+//! Protection: tokens that a policy keeps whatever their score.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What a step reads of what is held.
+//! The read plan of a policy: which held tokens a step reads.
 //!
 //! Nothing is freed by it: what one step leaves unread, the next may read. A policy that never evicts and reads a part is
 //! one of retrieval; its budget says how many tokens of a kept set it may read.

@@ -1,4 +1,4 @@
-//! The table of all policies. A new one is a row here, and a part of its own where it has something special.
+//! The table of all policies. A new policy is a row here. If it needs a new part, the part is a file of its own.
 
 use epikv_model::cache::Scope;
 use epikv_signals::ScoreRef;
@@ -51,14 +51,15 @@ pub const RANDOM: &str = "random";
 pub static POLICIES: &[PolicyRow] = &[
     PolicyRow {
         name: FULL,
-        doc: "Keeps everything: what every other row is compared with",
+        doc: "Keeps every token; all other policies are compared with it",
         source: "baseline",
         policy: Policy { trigger: Trigger::Never, ..COMMON },
     },
     PolicyRow {
         name: "full-jitter",
-        doc: "Keeps everything, with keys and values moved by up to 16 units in the last place: equal policies differ so much",
-        source: "baseline; the noise that another kernel or another order of sums makes in f32",
+        doc: "Keeps every token, with keys and values moved by up to 16 units in the last place: shows the effect of \
+              rounding alone",
+        source: "baseline; f32 noise as another kernel or another order of sums makes it",
         policy: Policy { trigger: Trigger::Never, cache: CacheNumbers::Jitter(16), ..COMMON },
     },
     PolicyRow {
@@ -69,14 +70,14 @@ pub static POLICIES: &[PolicyRow] = &[
     },
     PolicyRow {
         name: "streaming-llm-absolute",
-        doc: "Keeps the first 4 tokens and the newest; the rest of the prompt may go",
-        source: "StreamingLLM (arXiv 2309.17453). Differs from the published code in: positions, which stay those of the \
-                 sequence and are not counted anew inside the cache",
+        doc: "Keeps the first 4 tokens and the newest tokens; the rest of the prompt may be evicted",
+        source: "StreamingLLM (arXiv 2309.17453). Differs from the published code in: positions are those of the whole \
+                 sequence, not of the cache",
         policy: Policy { protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget }, ..COMMON },
     },
     PolicyRow {
         name: "streaming-llm",
-        doc: "Keeps the first 4 tokens and the newest, at positions counted inside the cache",
+        doc: "Keeps the first 4 tokens and the newest tokens, with positions counted inside the cache",
         source: "StreamingLLM (arXiv 2309.17453), as published: 4 sinks, a window of K - 4, keys rotated by their place in \
                  the cache",
         policy: Policy {
@@ -87,30 +88,31 @@ pub static POLICIES: &[PolicyRow] = &[
     },
     PolicyRow {
         name: RANDOM,
-        doc: "Keeps the prompt, the recent tokens and a uniform sample of those between them",
+        doc: "Keeps the prompt, the recent tokens and a uniform random sample of the tokens between them",
         source: "baseline",
         policy: Policy { score: score("random"), ..COMMON },
     },
     PolicyRow {
         name: "h2o",
-        doc: "Keeps what has received most attention since the start, for each layer and KV head",
+        doc: "Keeps the tokens that have received the most attention since the start, for each layer and KV head",
         source: "H2O (arXiv 2306.14048). Differs from the published code in: the prompt is protected, query heads of a \
                  group share a kept set by their mean, sums are f32, recency is min(128, K/4) and not K/2",
         policy: Policy { score: score("h2o"), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "tova",
-        doc: "Keeps what the newest token looks at most, for each layer",
-        source: "TOVA (arXiv 2401.06104), score as kvpress `TOVAPress`: the mean over heads. Differs from there in: prompt and \
-                 recent tokens are protected, not the newest alone",
+        doc: "Keeps the tokens that the newest token attends to most, for each layer",
+        source: "TOVA (arXiv 2401.06104), score as kvpress `TOVAPress`: the mean over heads. Differs from there in: \
+                 prompt and recent tokens are protected, not the newest alone",
         policy: Policy { score: score("tova"), scope: Scope::PerLayer, ..COMMON },
     },
     PolicyRow {
         name: "raas",
-        doc: "Keeps the prompt and what was looked at last: attention refreshes the better half of the tokens at each step",
-        source: "RaaS (arXiv 2502.11147) by tokens, the rule of `RaaSEviction` of EpiKV's authors. Differs from there in: among \
-                 equally old tokens the older goes, and the newest is protected; from the published code in: tokens, not pages \
-                 of 16",
+        doc: "Keeps the prompt and the most recently attended tokens: each step renews the time stamps of the half \
+              with more attention",
+        source: "RaaS (arXiv 2502.11147) by tokens, the rule of `RaaSEviction` of EpiKV's authors. Differs from there \
+                 in: among tokens with equal time stamps the older is evicted, and the newest is protected; from the \
+                 published code in: tokens, not pages of 16",
         policy: Policy {
             score: score("raas"),
             protect: Protect { prompt: true, sinks: 0, recency: Recency::Tokens(1) },
@@ -119,10 +121,11 @@ pub static POLICIES: &[PolicyRow] = &[
     },
     PolicyRow {
         name: "snapkv",
-        doc: "Cuts the prompt once to what its last tokens look at, for each layer and KV head; what is generated stays",
-        source: "SnapKV (arXiv 2404.14469), with the settings of its evaluation: 32 tokens look, the largest of 7 neighbours. \
-                 Differs from the published code in: query heads of a group share a kept set by their mean, and the window is \
-                 no longer than the recency of the budget",
+        doc: "Evicts from the prompt once and keeps the tokens that its last tokens attend to, for each layer and KV \
+              head; generated tokens stay",
+        source: "SnapKV (arXiv 2404.14469), with the settings of its evaluation: attention of the last 32 tokens, largest \
+                 score of 7 neighbours. Differs from the published code in: query heads of a group share a kept set by \
+                 their mean, and the window is no longer than the recency of the budget",
         policy: Policy {
             score: score("snapkv"),
             protect: Protect { prompt: false, ..USUAL },
@@ -133,9 +136,9 @@ pub static POLICIES: &[PolicyRow] = &[
     },
     PolicyRow {
         name: "snapkv-decode",
-        doc: "Keeps what the last 8 tokens look at, every 128 tokens, for each layer and KV head",
-        source: "SnapKV (arXiv 2404.14469) while decoding, as the baseline of R-KV (arXiv 2505.24133) has it. Differs from there \
-                 in: prompt and recent tokens are protected, and neighbours are those in time",
+        doc: "Keeps the tokens that the last 8 tokens attend to, every 128 tokens, for each layer and KV head",
+        source: "SnapKV (arXiv 2404.14469) while decoding, as in the baseline of R-KV (arXiv 2505.24133). Differs from \
+                 there in: prompt and recent tokens are protected, and neighbours are by position",
         policy: Policy {
             score: score("snapkv-decode"),
             trigger: Trigger::Buffer(128),
@@ -145,16 +148,20 @@ pub static POLICIES: &[PolicyRow] = &[
     },
     PolicyRow {
         name: "r-kv",
-        doc: "Keeps what the last 8 tokens look at and other keys do not say too, every 128 tokens, for each layer and KV head",
-        source: "R-KV (arXiv 2505.24133), lambda 0.1. Differs from the published code in: prompt and recent tokens are protected, \
-                 neighbours are those in time, and a key like no other changes nothing",
+        doc: "Keeps the tokens that the last 8 tokens attend to and whose keys are not redundant, every 128 tokens, \
+              for each layer and KV head",
+        source: "R-KV (arXiv 2505.24133), lambda 0.1. Differs from the published code in: prompt and recent tokens are \
+                 protected, neighbours are by position, and the similarity matrix is left unchanged for a key that no \
+                 other key resembles",
         policy: Policy { score: score("r-kv"), trigger: Trigger::Buffer(128), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "vase",
-        doc: "Keeps the largest value ranges and draws the rest by what the last 64 tokens look at, for each layer and KV head",
-        source: "VaSE-AttnV (arXiv 2606.03928): 4 sinks, a quarter of the budget by value range, a buffer of 64. Differs from the \
-                 published code in: the recent tokens are those of the budget (64 at K = 256), and neighbours are those in time",
+        doc: "Keeps the tokens with the largest value ranges and draws the rest by the attention of the last 64 \
+              tokens, for each layer and KV head",
+        source: "VaSE-AttnV (arXiv 2606.03928): 4 sinks, a quarter of the budget by value range, a buffer of 64. Differs \
+                 from the published code in: the number of recent tokens follows from the budget (64 at K = 256), and \
+                 neighbours are by position",
         policy: Policy {
             score: score("vase"),
             protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget },
@@ -166,55 +173,61 @@ pub static POLICIES: &[PolicyRow] = &[
     },
     PolicyRow {
         name: "lag-kv",
-        doc: "Keeps tokens whose channels spread most on the scale of the 128 tokens after, for each layer and KV head",
-        source: "LagKV (arXiv 2504.04704), score as kvpress `LagKVPress`. Differs from there in: prompt and recent tokens are \
-                 protected, and it evicts when a chunk is over the budget",
+        doc: "Keeps tokens whose channels vary most on the scale of the next 128 tokens, for each layer and KV head",
+        source: "LagKV (arXiv 2504.04704), score as kvpress `LagKVPress`. Differs from there in: prompt and recent tokens \
+                 are protected, and it evicts when a chunk is over the budget",
         policy: Policy { score: score("lag-kv"), trigger: Trigger::Buffer(128), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "epikv-lag",
-        doc: "Keeps tokens whose channels, keys and values, spread most on the scale of the 128 tokens before",
-        source: "`lag_kv` of EpiKV's authors (arXiv 2606.26472), their Lag-KV, which is not LagKV. Differs from the published \
-                 runs in: positions, as epikv",
+        doc: "Keeps tokens whose channels, of keys and values, vary most on the scale of the previous 128 tokens",
+        source: "`lag_kv` of EpiKV's authors (arXiv 2606.26472), their Lag-KV, another score than LagKV. Differs from \
+                 the published runs in: positions, which are logical and not rewound",
         policy: Policy { score: score("epikv-lag"), ..COMMON },
     },
     PolicyRow {
         name: "kv-key",
-        doc: "Keeps tokens around which keys vary most over their channels (rolling mean of 64)",
+        doc: "Keeps tokens with the largest variance of keys over channels (rolling mean of 64 tokens)",
         source: "EpiKV (arXiv 2606.26472), `kv_key`",
         policy: Policy { score: score("kv-key"), ..COMMON },
     },
     PolicyRow {
         name: "k-norm",
-        doc: "Keeps tokens whose keys are short, for each layer and KV head",
-        source: "K-norm (arXiv 2406.11430), score as kvpress `KnormPress`. Differs from there in: prompt and recent tokens are \
-                 protected, and it evicts after each step",
+        doc: "Keeps tokens whose keys have the smallest L2 norm, for each layer and KV head",
+        source: "K-norm (arXiv 2406.11430), score as kvpress `KnormPress`. Differs from there in: prompt and recent \
+                 tokens are protected, and it evicts after each step",
         policy: Policy { score: score("k-norm"), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "key-diff",
-        doc: "Keeps tokens whose keys point away from the mean direction, for each layer and KV head",
-        source: "KeyDiff (arXiv 2504.15364), score as kvpress `KeyDiffPress`. Differs from there as k-norm does",
+        doc: "Keeps tokens whose keys differ most from the mean direction of the keys, for each layer and KV head",
+        source: "KeyDiff (arXiv 2504.15364), score as kvpress `KeyDiffPress`. Differs from there in: prompt and recent \
+                 tokens are protected, and it evicts after each step",
         policy: Policy { score: score("key-diff"), scope: Scope::PerHead, ..COMMON },
     },
     PolicyRow {
         name: "epikv",
-        doc: "Keeps tokens whose step is unusually large at layer 10 and not at layer 21: z10 - z21",
+        doc: "Keeps tokens at which the residual stream changes unusually much at layer 10 and not at layer 21: z10 - \
+              z21",
         source: "EpiKV (arXiv 2606.26472), `hs_variance_detrend`. Differs from the published runs in: positions, which \
                  are logical and not rewound",
         policy: Policy { score: score("epikv"), ..COMMON },
     },
     PolicyRow {
         name: "epikv-raw",
-        doc: "Keeps tokens around which steps are larger at layer 10 than at layer 21: mean64(g10) - mean64(g21)",
-        source: "EpiKV (arXiv 2606.26472), `hs_variance`. Differs from the published runs in: positions, as epikv",
+        doc: "Keeps tokens around which the residual stream changes more at layer 10 than at layer 21: mean64(g10) - \
+              mean64(g21)",
+        source: "EpiKV (arXiv 2606.26472), `hs_variance`. Differs from the published runs in: positions, which are \
+                 logical and not rewound",
         policy: Policy { score: score("epikv-raw"), ..COMMON },
     },
     PolicyRow {
         name: "oracle-labels",
-        doc: "Keeps the tokens that occlusion labels of the same problem call important; unlabelled ones first",
-        source: "upper baseline; labels are those of `epikv label`, by position. After the first token that differs from \
-                 the labelled trace they speak of other tokens",
+        doc: "Keeps the tokens that are important by the occlusion labels of the same problem; unlabelled tokens count as \
+              important",
+        source: "meant as an upper bound, though not a strict one: the labels themselves as scores. Labels are those of \
+                 `epikv label`, by position; after the first token that differs from the labelled trace they belong to \
+                 other tokens",
         policy: Policy { score: score("labels"), ..COMMON },
     },
 ];

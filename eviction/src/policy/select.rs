@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::policy::forms::wrong;
 
 /// The values of the part.
-pub(crate) const FORMS: &str = "top-k or draw (by chance, in proportion to the score); \
-                                +values(N%) keeps so much of the budget for the largest value ranges";
+pub(crate) const FORMS: &str = "top-k, or draw (at random, in proportion to the score); +values(N%) reserves N % of \
+                                the budget for the largest value ranges";
 
 /// How the kept tokens are chosen among those that are not protected.
 ///

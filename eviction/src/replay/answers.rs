@@ -1,6 +1,6 @@
-//! Answers decoded after a trace, from what is held of it.
+//! Answers decoded after a trace, from the tokens that are still held.
 //!
-//! Nothing is evicted while the answer is decoded: what is asked is whether it survives what went before.
+//! Nothing is evicted while the answer is decoded, so that only the evictions before it count.
 
 use epikv_model::Model;
 use epikv_model::batch::{LogitsOf, RowInput};

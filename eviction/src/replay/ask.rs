@@ -1,4 +1,4 @@
-//! How traces are replayed, and what came of it.
+//! Settings and results of a replay.
 
 use epikv_model::Model;
 use epikv_schemas::{EvictionCurve, EvictionReplay};

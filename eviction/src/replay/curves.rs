@@ -1,7 +1,7 @@
 //! Keep-k and delete-k: is the answer right when only the highest tokens of a score are held, or all but them?
 //!
-//! A label of one window says what is missing when that window alone is gone. What is said twice can lose either copy; that
-//! shows only when many tokens go at once, which is what a budget does.
+//! A label of one window says what is missing when only that window is removed. A value that is stated twice can lose
+//! either copy. That shows only when many tokens are removed at once, as under a budget.
 
 use std::collections::BTreeSet;
 

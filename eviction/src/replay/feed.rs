@@ -1,7 +1,7 @@
 //! The tokens of a trace, fed one by one under policies and budgets.
 //!
-//! Policies that want the same recorded are rows of one pass: they share every read of the weights. Nothing is chosen here,
-//! so no logits are made.
+//! Policies that record the same tensors are rows of one pass and share every read of the weights. Nothing is chosen
+//! here, so no logits are made.
 
 use std::time::Duration;
 

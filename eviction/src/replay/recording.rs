@@ -1,4 +1,4 @@
-//! A trace that can be replayed.
+//! A trace prepared for replay.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Sections of the report that stand there where they have something to say.
+//! Optional sections of the report.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ pub(super) fn samples(summary: &Summary) -> String {
     if rows.is_empty() { String::new() } else { table(&heads, &rows, &[2, 3, 4, 5]) }
 }
 
-/// Where the spread of policies that draw comes from.
+/// Components of the variance of randomised policies.
 pub(super) fn components(summary: &Summary) -> String {
     let row = |of: &crate::analysis::variance::Components| {
         let part = |part: Option<f64>| part.map_or(UNDEFINED.to_owned(), |part| format!("{part:.4}"));

@@ -1,4 +1,4 @@
-//! How spread out the channels of a vector are on the scale of other vectors, as `LagKV` measures it.
+//! Standard deviation over the channels of a vector, scaled by the extremes of other vectors, as in `LagKV`.
 //!
 //! ```text
 //! x'_d = (x_d - min_d) / (max_d - min_d + 1e-9)      min, max of channel d over the vectors of the scale

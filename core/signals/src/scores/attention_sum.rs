@@ -1,4 +1,5 @@
-//! The attention that each cached token has received so far: a function of the live cache, not frozen at birth.
+//! The attention that each cached token has received so far: a function of the live cache, not set when the token is
+//! fed.
 //!
 //! ```text
 //! s_{l,h}(j) = sum over rows r of (1/G) sum over the G query heads of group h of p_{l,q}(r, j)

@@ -15,7 +15,7 @@ const LONGEST: usize = 1 << 20;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {
     name: "epikv",
-    doc: "Rolling z-score (window 64) of the step of the residual stream at layer 10 less that at layer 21",
+    doc: "Rolling z-score (window 64) of the change of the residual stream at layer 10 less that at layer 21",
     source: "EpiKV (arXiv 2606.26472), section 4; `hs_variance_detrend` in its authors' code",
     needs: &[Need::Residual],
     forms: &["LAYER+LAYER", "windowN"],
@@ -25,7 +25,7 @@ pub(crate) static SPEC: ScoreSpec = ScoreSpec {
 
 pub(crate) static RAW: ScoreSpec = ScoreSpec {
     name: "epikv-raw",
-    doc: "Rolling mean (window 64) of the step of the residual stream at layer 10 less that at layer 21",
+    doc: "Rolling mean (window 64) of the change of the residual stream at layer 10 less that at layer 21",
     source: "EpiKV (arXiv 2606.26472), equation 1; `hs_variance` in its authors' code",
     needs: &[Need::Residual],
     forms: &["LAYER+LAYER", "windowN"],

@@ -1,4 +1,4 @@
-//! Scores that are given once, when a token is fed.
+//! Frozen scores, which are set once, when a token is fed.
 
 use epikv_model::cache::{Pos, RowCache};
 use epikv_model::taps::ProbePlan;

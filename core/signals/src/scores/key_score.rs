@@ -1,4 +1,4 @@
-//! What a token is worth by the keys that are held: functions of the live cache that need nothing recorded.
+//! Scores from the keys held. They need nothing recorded.
 //!
 //! ```text
 //! k-norm(j)   = - |k_j|
@@ -25,7 +25,7 @@ use crate::taps::held::{Held, by_set};
 
 pub(crate) static NORM: ScoreSpec = ScoreSpec {
     name: "k-norm",
-    doc: "Minus the length of the key",
+    doc: "Negative L2 norm of the key",
     source: "K-norm (arXiv 2406.11430), as kvpress `KnormPress`",
     needs: &[Need::Keys],
     ..ScoreSpec::BLANK
@@ -33,7 +33,7 @@ pub(crate) static NORM: ScoreSpec = ScoreSpec {
 
 pub(crate) static DIFFERENCE: ScoreSpec = ScoreSpec {
     name: "key-diff",
-    doc: "Minus the cosine of the key with the mean direction of the keys held",
+    doc: "Negative cosine of the key and the mean direction of the keys held",
     source: "KeyDiff (arXiv 2504.15364), as kvpress `KeyDiffPress`",
     needs: &[Need::Keys],
     ..ScoreSpec::BLANK

@@ -1,5 +1,5 @@
-//! How spread out the channels of what is held are on the scale of a neighbouring chunk: scores that are made anew at each
-//! eviction from the keys and values that are held.
+//! Standard deviation over channels of the keys and values held, scaled by a neighbouring chunk of tokens. The scores
+//! are recomputed at each eviction.
 //!
 //! ```text
 //! x'_d(t) = (x_d(t) - min_d) / (max_d - min_d + 1e-9)       min, max of channel d over the neighbouring chunk
@@ -40,9 +40,10 @@ const LONGEST: usize = 1 << 20;
 
 pub(crate) static LAG_KV: ScoreSpec = ScoreSpec {
     name: "lag-kv",
-    doc: "Rank within its chunk of how much the channels of key and value spread on the scale of the chunk of 128 after",
+    doc: "Rank within its chunk of the standard deviation over channels of key and value, scaled by the extremes of \
+          the next chunk of 128 tokens",
     source: "LagKV (arXiv 2504.04704), section 3, as kvpress `LagKVPress`",
-    differs: "what is held is ranked anew under one budget, while its code cuts each chunk once",
+    differs: "the tokens held are ranked again under one budget, while its code evicts from each chunk once",
     needs: &[Need::Keys, Need::Values],
     forms: &["CHUNK"],
     ..ScoreSpec::BLANK
@@ -50,7 +51,8 @@ pub(crate) static LAG_KV: ScoreSpec = ScoreSpec {
 
 pub(crate) static EPIKV_LAG: ScoreSpec = ScoreSpec {
     name: "epikv-lag",
-    doc: "How much the channels of key and value, means over layers, spread on the scale of the chunk of 128 before",
+    doc: "Standard deviation over channels of key and value, averaged over layers, scaled by the extremes of the \
+          previous chunk of 128 tokens",
     source: "`lag_kv` in the code of EpiKV's authors (arXiv 2606.26472)",
     needs: &[Need::Keys, Need::Values],
     forms: &["CHUNK"],

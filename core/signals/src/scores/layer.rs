@@ -9,7 +9,7 @@ use crate::signals::BandScore;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {
     name: "layer",
-    doc: "Rolling z-score (window 64) of the step of the residual stream at one layer of this model, or its negative",
+    doc: "Rolling z-score (window 64) of the change of the residual stream at one layer of this model, or its negative",
     source: "one half of the EpiKV score (arXiv 2606.26472)",
     needs: &[Need::Residual],
     forms: &["LAYER", "-LAYER"],

@@ -1,4 +1,4 @@
-//! Scores: what a held token is worth to a policy, and their table.
+//! Scores that rank held tokens for eviction, and their table.
 
 mod attention_sum;
 mod epikv;

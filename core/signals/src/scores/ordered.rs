@@ -1,4 +1,4 @@
-//! One number for each token that a kept set holds, which changes from step to step.
+//! Live scores: one number for each token of a kept set, which changes from step to step.
 
 use epikv_model::cache::{Pos, SlotMap};
 

@@ -1,4 +1,4 @@
-//! A number in [0, 1) that depends on seed, problem, sample, position and kept set, and on nothing else.
+//! A number in [0, 1) that depends on seed, problem, sample, position and kept set only.
 //!
 //! One kept set for all heads has the numbers of set 0. With a set for each layer or head, each set draws for itself.
 

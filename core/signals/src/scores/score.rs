@@ -1,4 +1,4 @@
-//! What a score is.
+//! The trait of scores, and what the tables say of one.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct ScoreSpec {
     pub needs: &'static [Need],
     /// What may stand in brackets behind the name: `LAYER+LAYER`.
     pub forms: &'static [&'static str],
-    /// Whether a token is scored once, when it is fed; otherwise all tokens held are scored anew at each eviction.
+    /// Whether a token is scored once, when it is fed; otherwise all tokens held are scored again at each eviction.
     pub frozen: bool,
     /// Whether tokens can be drawn in proportion to it: it is computed from what is held and never below zero.
     pub weight: bool,

@@ -1,4 +1,4 @@
-//! When each token was last looked at: the attention that refreshes a token, reduced to a time.
+//! Time stamps: the last step at which each token received much attention.
 //!
 //! ```text
 //! stamp(j) = t           if  p_t(j) >= median over the generated tokens i held of p_t(i),  or j = t
@@ -27,7 +27,7 @@ use crate::error::Result;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {
     name: "raas",
-    doc: "When the token last received at least the median of the newest row of attention",
+    doc: "Time at which the token last received at least the median of the newest row of attention",
     source: "RaaS (arXiv 2502.11147), section 3.2; the rule for tokens is `RaaSEviction` of EpiKV's authors",
     differs: "tokens, not pages of 16, and attention, not its bound by page",
     needs: &[Need::Attention],

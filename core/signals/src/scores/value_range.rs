@@ -1,4 +1,4 @@
-//! How far apart the channels of the values that are held reach: what `VaSE` reserves a part of its budget for.
+//! Value ranges of the tokens held, for which `VaSE` reserves a part of its budget.
 //!
 //! ```text
 //! r(j) = max_d v_d(j) - min_d v_d(j)

@@ -1,4 +1,4 @@
-//! How much attention a token receives from the tokens after it, itself included.
+//! Attention that a token receives from itself and the tokens after it.
 //!
 //! ```text
 //! h2o_attn(j)       = mean over layers and query heads of sum over t >= j of p_t(j)
@@ -40,8 +40,8 @@ pub(crate) static ALL: SignalSpec = SignalSpec {
 
 pub(crate) static YOUNG: SignalSpec = SignalSpec {
     name: "h2o_attn@age=64",
-    doc: "Attention that the token receives up to 64 tokens after it, summed over queries, mean over heads and layers; any \
-          other number of tokens may stand in the name",
+    doc: "Attention that the token receives up to 64 tokens after it, summed over queries, mean over heads and layers; \
+          the name takes any other number of tokens",
     unit: "1",
     source: AGED_SOURCE,
 };

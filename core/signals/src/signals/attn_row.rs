@@ -27,9 +27,9 @@ pub(crate) static ENTROPY: SignalSpec = SignalSpec {
 
 pub(crate) static DISTANCE: SignalSpec = SignalSpec {
     name: "attn_distance",
-    doc: "How many tokens back the token looks on average at layer l, weighted by attention, mean over query heads",
+    doc: "Mean distance in tokens to the attended tokens at layer l, weighted by attention, mean over query heads",
     unit: "tokens",
-    source: "the recency of attention; mean attention distance",
+    source: "mean attention distance",
 };
 
 /// A reduction of each row, at one layer.

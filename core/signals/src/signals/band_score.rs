@@ -44,7 +44,8 @@ pub(crate) static BAND_B: SignalSpec = SignalSpec {
 
 pub(crate) static ADAPTIVE: SignalSpec = SignalSpec {
     name: "band_adaptive",
-    doc: "1.29 times the z-score of hs_l2 averaged over layers 7-13, less that over layers 18-25; other depths map the layers",
+    doc: "1.29 times the z-score of hs_l2 averaged over layers 7-13, less that over layers 18-25; other depths map the \
+          layers",
     unit: "1",
     source: "`band_adaptive_hs` in the code of EpiKV's authors (arXiv 2606.26472)",
 };

@@ -1,4 +1,4 @@
-//! How much the KV heads differ in the mean of their key.
+//! Variance over KV heads of the mean of their key.
 //!
 //! ```text
 //! c_l(t) = Var_h( 1/D sum_d k_(h,d)(t) )      unbiased, over the H_kv heads; undefined with a single one

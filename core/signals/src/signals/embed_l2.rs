@@ -4,8 +4,8 @@
 //! e(t) = || E(token t) - E(token t-1) ||_2
 //! ```
 //!
-//! It knows which two tokens follow each other and nothing of the context: a sanity baseline. What the step at a layer
-//! says beyond it, the blocks have made. The first token that a cache ever takes has no predecessor and no value.
+//! It depends on two tokens and on no context: a sanity baseline. What the step at a layer says beyond it, the blocks
+//! have made. The first token that a cache ever takes has no predecessor and no value.
 //!
 //! Cost: `O(d)` a token, on the device; one number leaves it.
 
@@ -17,7 +17,7 @@ use crate::error::Result;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "embed_l2",
-    doc: "L2 norm of the step of the embedding from the token before: |E(t) - E(t-1)|, which knows no context",
+    doc: "L2 norm of the change of the embedding from the previous token: |E(t) - E(t-1)|, without context",
     unit: "1",
     source: "the baseline of hs_l2 (EpiKV, arXiv 2606.26472) before any block",
 };

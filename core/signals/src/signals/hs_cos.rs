@@ -1,4 +1,4 @@
-//! How far the residual stream turns from one token to the next.
+//! Change of direction of the residual stream from one token to the next, as a cosine distance.
 //!
 //! ```text
 //! c_l(t) = 1 - cos(x_{l+1}(t), x_{l+1}(t-1))      norms clamped at 1e-8 from below, the cosine to [-1, 1]
@@ -18,7 +18,7 @@ use crate::error::Result;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "hs_cos",
-    doc: "Cosine distance of the residual stream after block l to that of the token before: 1 - cos(x(t), x(t-1))",
+    doc: "Cosine distance of the residual stream after block l to that of the previous token: 1 - cos(x(t), x(t-1))",
     unit: "1",
     source: "EpiKV (arXiv 2606.26472), section 3; `hs_cos_dist` in its authors' code",
 };

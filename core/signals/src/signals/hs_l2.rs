@@ -1,4 +1,4 @@
-//! How far the residual stream moves from one token to the next.
+//! Change of the residual stream from one token to the next, as an L2 norm.
 //!
 //! ```text
 //! g_l(t) = || x_{l+1}(t) - x_{l+1}(t-1) ||_2
@@ -20,7 +20,7 @@ use crate::error::Result;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "hs_l2",
-    doc: "L2 norm of the step of the residual stream after block l from the token before: |x(t) - x(t-1)|",
+    doc: "L2 norm of the change of the residual stream after block l from the previous token: |x(t) - x(t-1)|",
     unit: "1",
     source: "EpiKV (arXiv 2606.26472), section 3",
 };

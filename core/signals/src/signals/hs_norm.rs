@@ -1,4 +1,4 @@
-//! How long the residual stream is: `|x_{l+1}(t)|_2`, after block `l` and before the final norm.
+//! L2 norm of the residual stream: `|x_{l+1}(t)|_2`, after block `l` and before the final norm.
 //!
 //! **Differs from the published runs in:** they have it at the last layer alone, and there after the final norm, which
 //! takes most of its scale away.

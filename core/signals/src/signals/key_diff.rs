@@ -1,4 +1,4 @@
-//! How much a token's key points away from where keys have pointed so far.
+//! Distance of a token's key from the mean direction of the keys so far.
 //!
 //! ```text
 //! mu_h(t)  = 1/n sum over tokens j up to t of k_h(j) / |k_h(j)|
@@ -8,7 +8,7 @@
 //! with `k` the key of layer `l` after rotation. The mean starts where windows start: at the first decoded token, unless
 //! told otherwise. It is undefined while all keys, or their mean, are zero.
 //!
-//! **Differs from `KeyDiff` in:** there the mean is over the candidates of the moment and every score is made anew; here a
+//! **Differs from `KeyDiff` in:** there the mean is over the candidates of the moment and every score is made again; here a
 //! token has the one value that was known when it was fed. The sign is the same: higher is kept.
 //!
 //! Cost: `O(H_kv D)` a token; state: one direction a head.
@@ -25,7 +25,7 @@ pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "key_diff",
     doc: "Cosine distance of the token's key at layer l to the mean direction of the keys up to it, mean over KV heads",
     unit: "1",
-    source: "KeyDiff (arXiv 2504.15364), as a value known at birth",
+    source: "KeyDiff (arXiv 2504.15364), computed when the token is fed",
 };
 
 /// The signal at one layer.

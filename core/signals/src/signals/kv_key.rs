@@ -19,14 +19,15 @@ use crate::taps::Chunk;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "kv_key",
-    doc: "Rolling mean (window 64) of the variance of the cached key over its channels, meant over layers and KV heads",
+    doc: "Rolling mean (window 64) of the variance of the cached key over its channels, averaged over layers and KV \
+          heads",
     unit: "1",
     source: "EpiKV (arXiv 2606.26472), the key-variance variant; `kv_key` in its authors' code",
 };
 
 pub(crate) static VALUE: SignalSpec = SignalSpec {
     name: "kv_val",
-    doc: "Rolling mean (window 64) of the variance of the value over its channels, meant over layers and KV heads",
+    doc: "Rolling mean (window 64) of the variance of the value over its channels, averaged over layers and KV heads",
     unit: "1",
     source: "EpiKV (arXiv 2606.26472), the value-variance variant; `kv_val` in its authors' code",
 };

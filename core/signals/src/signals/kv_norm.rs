@@ -1,4 +1,4 @@
-//! How long a token's own key or value is: `1/H_kv sum_h |x_h(t)|_2` at layer `l`.
+//! L2 norm of a token's own key or value: `1/H_kv sum_h |x_h(t)|_2` at layer `l`.
 //!
 //! A rotation keeps the norm, so the columns of keys before and after it agree but for rounding.
 //!

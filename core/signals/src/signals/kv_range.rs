@@ -1,4 +1,4 @@
-//! How far apart the channels of a token's value reach: `1/H_kv sum_h (max_d v_(h,d)(t) - min_d v_(h,d)(t))` at layer `l`.
+//! Range of the channels of a token's value: `1/H_kv sum_h (max_d v_(h,d)(t) - min_d v_(h,d)(t))` at layer `l`.
 //!
 //! Cost: `O(H_kv D)` a token, on the device; `H_kv` numbers leave it.
 

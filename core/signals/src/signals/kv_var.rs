@@ -1,4 +1,4 @@
-//! How spread out the channels of a token's own key or value are.
+//! Variance over the channels of a token's own key or value.
 //!
 //! ```text
 //! v_l(t) = 1/H_kv sum_h  1/(D-1) sum_d (x_(h,d)(t) - mean_d x_(h,d)(t))^2

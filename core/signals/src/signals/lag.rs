@@ -14,7 +14,7 @@
 //! | `lag_kv_key`, `lag_kv` | keys of all layers **averaged channel by channel first**, as the authors do; `lag_kv` adds the same of the values | KV heads |
 //!
 //! **Differs from the authors' policy in:** there the chunks are of the slots that are held, prompt included, and all
-//! tokens are scored anew at each eviction; here a token has the one value that was known when it was fed.
+//! tokens are scored again at each eviction; here a token has the one value that was known when it was fed.
 //! **Differs from `LagKV` in:** `LagKV` scales by the chunk *after* a token, so that nothing is known until that is full, and
 //! takes a softmax over the chunk: that is `lag_next`.
 //!
@@ -33,30 +33,32 @@ const CHUNK: usize = 128;
 
 pub(crate) static KEY: SignalSpec = SignalSpec {
     name: "lag_key",
-    doc: "Deviation over channels of the token's key at layer l, scaled by the extremes of the 128 tokens of the chunk before",
+    doc: "Standard deviation over channels of the token's key at layer l, scaled by the extremes of the previous chunk \
+          of 128 tokens",
     unit: "1",
-    source: "LagKV (arXiv 2504.04704), scaled by the chunk before in the place of the one after",
+    source: "LagKV (arXiv 2504.04704), scaled by the previous chunk instead of the next",
 };
 
 pub(crate) static VALUE: SignalSpec = SignalSpec {
     name: "lag_val",
-    doc: "Deviation over channels of the token's value at layer l, scaled by the extremes of the 128 tokens of the chunk before",
+    doc: "Standard deviation over channels of the token's value at layer l, scaled by the extremes of the previous \
+          chunk of 128 tokens",
     unit: "1",
-    source: "LagKV (arXiv 2504.04704), scaled by the chunk before in the place of the one after",
+    source: "LagKV (arXiv 2504.04704), scaled by the previous chunk instead of the next",
 };
 
 pub(crate) static AUTHORS_KEY: SignalSpec = SignalSpec {
     name: "lag_kv_key",
     doc: "As lag_key, of the keys of all layers averaged channel by channel",
     unit: "1",
-    source: "`lag_kv_key` in the code of EpiKV's authors (arXiv 2606.26472), frozen at birth",
+    source: "`lag_kv_key` in the code of EpiKV's authors (arXiv 2606.26472), set when the token is fed",
 };
 
 pub(crate) static AUTHORS_BOTH: SignalSpec = SignalSpec {
     name: "lag_kv",
-    doc: "lag_kv_key and the same of the values, added",
+    doc: "Sum of lag_kv_key and the same of the values",
     unit: "1",
-    source: "`lag_kv` in the code of EpiKV's authors (arXiv 2606.26472), frozen at birth",
+    source: "`lag_kv` in the code of EpiKV's authors (arXiv 2606.26472), set when the token is fed",
 };
 
 pub(crate) fn key(at: At) -> Result<Box<dyn Signal>> {

@@ -26,7 +26,8 @@ const CHUNK: usize = 128;
 
 pub(crate) static SPEC: SignalSpec = SignalSpec {
     name: "lag_next",
-    doc: "Softmax over a chunk of 128 of the deviation over channels, scaled by the extremes of the chunk after, key and value added",
+    doc: "Softmax over a chunk of 128 tokens of the standard deviation over channels, scaled by the extremes of the \
+          next chunk; key plus value",
     unit: "1",
     source: "LagKV (arXiv 2504.04704)",
 };

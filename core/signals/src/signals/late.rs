@@ -1,4 +1,4 @@
-//! Signals whose value of a token is known only after later tokens: what the tokens after it did to it.
+//! Signals whose value of a token is known only after later tokens.
 
 use epikv_model::taps::ProbePlan;
 
@@ -8,7 +8,7 @@ use crate::taps::Chunk;
 
 /// One number a token, known when the sequence has ended.
 ///
-/// Such a number says what a policy *would have liked to know*. A policy that scores live tokens anew sees a part of it: a
+/// Such a number says what a policy *would have liked to know*. A policy that scores live tokens again sees a part of it: a
 /// fair comparison takes what was known at some age, or at the moment of each decision.
 pub trait LateSignal: std::fmt::Debug + Send {
     /// The row of the tables.

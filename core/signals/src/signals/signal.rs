@@ -1,4 +1,4 @@
-//! What a signal is.
+//! The trait of signals, and what the tables say of one.
 
 use epikv_model::taps::ProbePlan;
 

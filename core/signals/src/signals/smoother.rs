@@ -1,4 +1,4 @@
-//! Smoothers: a series made calmer, value by value and causally.
+//! Smoothers of a series, value by value and causal.
 //!
 //! | name | value at `t` | state |
 //! | --- | --- | --- |

@@ -1,4 +1,5 @@
-//! What the model's distribution over the vocabulary says of a token. Two sides of it, which must not be mixed up:
+//! Signals of the model's distribution over the vocabulary. The distribution before a token and the one after it must
+//! not be mixed up:
 //!
 //! | signal | value at token `t` | distribution |
 //! | --- | --- | --- |
@@ -18,7 +19,7 @@ pub(crate) static SURPRISAL: SignalSpec = SignalSpec {
     name: "surprisal",
     doc: "Surprisal -ln p of the token itself, from the logits before it",
     unit: "nat",
-    source: "Shannon 1948; asked for as the control of the \"predictable continuation\" reading of band B",
+    source: "Shannon 1948; the control for the \"predictable continuation\" explanation of band B",
 };
 
 pub(crate) static ENTROPY: SignalSpec = SignalSpec {

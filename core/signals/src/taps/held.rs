@@ -1,4 +1,4 @@
-//! The keys and values that are held, head by head and in order of positions: what scores of the live cache are made of.
+//! The keys and values held, head by head and in order of positions. Scores of held tokens are computed from them.
 
 use epikv_model::cache::{HeadView, RowCache};
 

@@ -1,4 +1,4 @@
-//! What scores and signals read: what a pass recorded of a row, and the keys and values that are held.
+//! Input of scores and signals: the recorded tensors of a row, and the keys and values held.
 
 mod chunk;
 pub(crate) mod held;

@@ -1,4 +1,4 @@
-//! The slow and obvious selection that the fast ones are tested against.
+//! The plain selection that the fast ones are tested against.
 
 use epikv_model::cache::Pos;
 use epikv_stats::{Ties, top_k};

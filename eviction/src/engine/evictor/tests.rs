@@ -1,4 +1,4 @@
-//! The fast evictions against sorting everything.
+//! Tests: the fast evictions against sorting everything.
 
 use epikv_model::Device;
 use epikv_model::batch::{LogitsOf, RowInput};

@@ -1,6 +1,6 @@
 //! Kept sets of unequal budgets, a trigger that remembers and a read plan, against a model that recomputes everything.
 //!
-//! The reference holds lists of tokens and sorts them. Its decoder computes every token of every step anew. So its cost is
+//! The reference holds lists of tokens and sorts them. Its decoder computes every token of every step again. So its cost is
 //! quadratic in the tokens held, and nothing is shared with the engine but the weights.
 
 mod model;
@@ -153,12 +153,12 @@ impl Reference<'_> {
         }
     }
 
-    /// Computes everything anew.
+    /// Computes everything again.
     fn pass(&self, tokens: &[u32]) -> Pass {
         self.model.pass(tokens, |token, layer, head| &self.sights[token][self.set(layer, head)])
     }
 
-    /// Minus the length of the key, the mean over the heads that share the set.
+    /// Negative L2 norm of the key, the mean over the heads that share the set.
     fn score(&self, pass: &Pass, set: usize, token: usize) -> f64 {
         let length = |key: &[f64]| key.iter().map(|v| v * v).sum::<f64>().sqrt();
         let heads =

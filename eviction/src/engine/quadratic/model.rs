@@ -1,4 +1,4 @@
-//! A decoder without a cache: at every step it computes every token of every layer anew, in f64 and one number at a time.
+//! A decoder without a cache: at every step it computes every token of every layer again, in f64 and one number at a time.
 
 use std::collections::BTreeMap;
 

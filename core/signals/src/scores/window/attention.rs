@@ -1,4 +1,4 @@
-//! The attention that the queries of an observation window pay to what one KV head holds.
+//! Attention from the queries of an observation window to the tokens that one KV head holds.
 
 use super::redundancy::redundancy;
 use crate::formulas::numbers::{dot, softmax};

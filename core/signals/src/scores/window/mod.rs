@@ -1,5 +1,5 @@
-//! The attention that the newest tokens pay to the older ones: a function of the queries of an observation window and of the
-//! keys that are held, computed when an eviction asks for it.
+//! Attention from the newest tokens to the older ones, computed at an eviction from the queries of an observation
+//! window and the keys held.
 //!
 //! ```text
 //! p_q(r, j) = softmax over the seen j of  q(r) . k_j / sqrt(D)      r = the last w tokens
@@ -66,16 +66,17 @@ pub(crate) static SNAPKV_DECODE: ScoreSpec = ScoreSpec {
     name: "snapkv-decode",
     doc: "Attention received by the tokens before the window from the last 8 tokens, by the largest logit of a group, the \
           largest of 7 neighbours",
-    source: "SnapKV (arXiv 2404.14469) while decoding, as the baseline of R-KV (arXiv 2505.24133) has it",
+    source: "SnapKV (arXiv 2404.14469) while decoding, as in the baseline of R-KV (arXiv 2505.24133)",
     differs: DIFFERS,
     ..SHARED
 };
 
 pub(crate) static R_KV: ScoreSpec = ScoreSpec {
     name: "r-kv",
-    doc: "snapkv-decode less how much of the key other keys say too: lambda attention - (1 - lambda) redundancy, lambda 0.1",
+    doc: "snapkv-decode less the redundancy of the key: lambda attention - (1 - lambda) redundancy, lambda 0.1",
     source: "R-KV (arXiv 2505.24133), section 3",
-    differs: "neighbours are those in time, and a key like no other changes nothing",
+    differs: "neighbours are by position, and the similarity matrix is left unchanged for a key that no other key \
+              resembles",
     forms: &["windowN+meanN+lambdaX", "windowN+largestN+lambdaX"],
     weight: false,
     ..SHARED

@@ -1,4 +1,4 @@
-//! How much of a token's key others say too.
+//! Redundancy of a token's key: its similarity to other keys.
 //!
 //! ```text
 //! S(i, j)       = k_i . k_j / (|k_i| |k_j|)       for i != j, else 0
@@ -6,7 +6,7 @@
 //! redundancy(j) = softmax over j of  1/n sum over i of S(i, j)
 //! ```
 //!
-//! so that of tokens that say the same the newest is not blamed.
+//! so that of similar keys the newest does not count as redundant.
 //!
 //! **Differs from R-KV in:** a row in which nothing is similar changes nothing; its code takes the first token then.
 //!
