@@ -1,6 +1,6 @@
 //! Two folders of results, file by file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,9 +48,18 @@ impl Report {
     }
 
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        // Tables in parts are shown as one.
+        let mut shown: BTreeMap<String, (usize, usize, usize, usize)> = BTreeMap::new();
         for (file, table) in &self.tables {
-            let aside = if table.aside > 0 { format!(", {} set aside", table.aside) } else { String::new() };
-            writeln!(out, "{}: {} rows, {} columns{aside}", file.display(), table.rows, table.columns)?;
+            let file = file.display().to_string();
+            let label = file.split_once('-').map_or(file.clone(), |(table, _)| format!("{table}-*.parquet"));
+            let (files, rows, columns, aside) = shown.entry(label).or_default();
+            (*files, *rows, *columns, *aside) = (*files + 1, *rows + table.rows, table.columns, *aside + table.aside);
+        }
+        for (label, (files, rows, columns, aside)) in shown {
+            let files = if files > 1 { format!("{files} files, ") } else { String::new() };
+            let aside = if aside > 0 { format!(", {aside} set aside") } else { String::new() };
+            writeln!(out, "{label}: {files}{rows} rows, {columns} columns{aside}")?;
         }
         for addition in self.additions() {
             writeln!(out, "{addition}")?;
