@@ -49,7 +49,7 @@ pub use page::page;
 pub use scores::{
     AttentionRows, AttentionSum, Bands, BuildScore, Form, Frozen, Group, KeyScore, Labels, Lag, LagScore, Need,
     OneLayer, Pool, SCORES, Score, ScoreRef, ScoreRow, ScoreSpec, Seen, Setup, SignalScore, Stamps, Step,
-    WindowAttention, WindowQueries, score_forms, value_ranges,
+    WindowAttention, WindowQueries, redundancy, score_forms, value_ranges,
 };
 pub use signals::{
     At, BandScore, Build, DEFAULT_WINDOW, EPIKV_LAYERS, Epikv, KvKey, LateSignal, LayerSignal, SIGNALS, ScoreSignal,

@@ -26,18 +26,19 @@ const STREAM: u64 = 0x6472_6177_206f_6e65;
 
 /// A selection in one generation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Choice {
+pub struct Choice {
     select: Select,
     stream: RandomStream,
 }
 
 impl Choice {
-    pub(crate) fn new(select: Select, stream: RandomStream) -> Self {
+    /// A selection that has drawn nothing yet.
+    pub fn new(select: Select, stream: RandomStream) -> Self {
         Self { select, stream: RandomStream { seed: stream.seed ^ STREAM, ..stream } }
     }
 
     /// Tokens of a kept set that are kept for their value range.
-    pub(crate) fn reserve(self, limits: &Limits, set: usize) -> usize {
+    pub fn reserve(self, limits: &Limits, set: usize) -> usize {
         let share = limits.of(set).saturating_mul(usize::from(self.select.values)) / 100;
         share.saturating_sub(limits.n_first())
     }
@@ -67,7 +68,7 @@ impl Choice {
     }
 
     /// The same for one kept set, with value ranges where there is a reserve of so many tokens.
-    pub(crate) fn rank_set(
+    pub fn rank_set(
         self,
         scores: &mut [f32],
         ranges: &[f32],

@@ -22,16 +22,19 @@ use crate::policy::read::Held;
 use crate::policy::trigger::{self, TriggerState};
 use crate::policy::{Policy, Read};
 
-/// A policy with the state of one generation.
+/// A policy with the state of one generation, for a program that takes the steps itself.
+///
+/// After each pass it scores what was fed ([`Evictor::push`]) and frees what does not stay ([`Evictor::evict`]).
+/// [`decode_all`](crate::decode_all) does both.
 #[derive(Debug)]
-pub(crate) struct Evictor {
+pub struct Evictor {
     has_budget: bool,
     read: Read,
     pub(crate) trigger: Box<dyn TriggerState>,
     allocate: Allocate,
     limits: Limits,
     choice: Choice,
-    pub(crate) score: Box<dyn Score>,
+    score: Box<dyn Score>,
     /// For frozen scores: one for all kept sets that hold the same tokens, or one a set.
     queues: Vec<Queue>,
 }
@@ -80,7 +83,8 @@ pub(crate) fn checked_scores(score: &dyn Score, cache: &RowCache) -> Result<Vec<
 }
 
 impl Evictor {
-    pub(crate) fn new(policy: &Policy, limits: &Limits, stream: RandomStream, score: Box<dyn Score>) -> Self {
+    /// Nothing fed yet. `score` is that of the policy, started for the model; its plan says what a pass must record.
+    pub fn new(policy: &Policy, limits: &Limits, stream: RandomStream, score: Box<dyn Score>) -> Self {
         Self {
             has_budget: policy.has_budget(),
             read: policy.read,
@@ -99,7 +103,10 @@ impl Evictor {
     }
 
     /// Scores the tokens of a pass; `prompt` where they are prompt tokens.
-    pub(crate) fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
+    ///
+    /// # Errors
+    /// If the pass did not record what the score needs.
+    pub fn push(&mut self, chunk: &Chunk<'_>, cache: &RowCache, prompt: bool) -> Result<()> {
         if self.has_budget { Ok(self.score.observe(&Step { chunk, cache, prompt })?) } else { Ok(()) }
     }
 
@@ -178,12 +185,25 @@ impl Evictor {
         }
     }
 
-    /// Chooses and frees; returns how many from all sets together.
-    #[cfg(test)]
-    pub(crate) fn evict(&mut self, cache: &mut RowCache) -> usize {
-        let Some(cut) = self.select(cache, &[]).expect("scores") else { return 0 };
+    /// The score, with what it has observed.
+    pub fn score(&self) -> &dyn Score {
+        &*self.score
+    }
+
+    /// Frees what does not stay after a step that fed the tokens `ids`, if the policy's trigger is due; returns how many from
+    /// all sets together.
+    ///
+    /// # Errors
+    /// If the scores cannot be computed.
+    pub fn evict(&mut self, cache: &mut RowCache, ids: &[u32]) -> Result<usize> {
+        let Some(cut) = self.select(cache, ids)? else { return Ok(0) };
         self.apply(&cut, cache);
-        cut.n_removed(cache.sets().len())
+        Ok(cut.n_removed(cache.sets().len()))
+    }
+
+    /// Forgets a token that the caller removed from a kept set.
+    pub fn forget(&mut self, set: usize, pos: Pos) {
+        self.score.evicted(set, pos);
     }
 }
 

@@ -154,7 +154,7 @@ impl Running {
     /// The scores of what is held, by kept set.
     #[cfg(test)]
     pub(crate) fn scores(&self, cache: &RowCache) -> Vec<Vec<f32>> {
-        crate::engine::evictor::checked_scores(&*self.evictor.score, cache).expect("scores")
+        crate::engine::evictor::checked_scores(self.evictor.score(), cache).expect("scores")
     }
 
     /// What the next step reads, once the prompt has been read; `None` for everything.

@@ -125,7 +125,8 @@ impl Policy {
 }
 
 impl PositionMode {
-    pub(crate) fn rotation(self) -> Rotation {
+    /// What a cache does with the rotation of its keys.
+    pub fn rotation(self) -> Rotation {
         match self {
             Self::Logical => Rotation::Position,
             Self::Rewound => Rotation::Retained,

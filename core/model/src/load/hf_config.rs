@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn both_styles_of_the_parity_models_are_equal() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/model/parity");
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/parity/models");
         for name in ["llama", "qwen2"] {
             let read = |file: &str| {
                 let path = golden.join(name).join(file);

@@ -1,15 +1,14 @@
-//! Reading the golden folders.
+//! What the tests of mutants read of the golden folders. All of their numbers are compared by `examples/run_parity`.
 
 use std::path::PathBuf;
 
 use epikv_model::Tensor;
-use epikv_model::backend::{DeviceName, OpenOptions};
 use epikv_model::batch::{LogitsOf, RowInput};
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::config::ModelConfig;
 use epikv_model::decoder::{Decoder, StepOutput};
 use epikv_model::load::{ModelRef, Weights, open};
-use epikv_model::taps::{AttentionTap, ProbePlan, Reduce, TapPoint};
+use epikv_model::taps::ProbePlan;
 use serde_json::Value;
 
 /// Tolerances of the golden numbers, several times the largest noise that their makers measured.
@@ -17,26 +16,13 @@ pub(crate) const LOGITS: f64 = 3e-4;
 pub(crate) const RESIDUAL: f64 = 2e-4;
 pub(crate) const ATTENTION: f64 = 5e-5;
 
-/// Every folder with reference numbers.
-pub(crate) const CASES: &[&str] = &[
-    "parity/llama",
-    "parity/qwen2",
-    "qwen2",
-    "qwen2-f16",
-    "qwen3",
-    "qwen3-tied",
-    "qwen3-sharded",
-    "llama-untied-gqa",
-    "llama-tied-mha",
-    "llama-mqa",
-    "llama-llama3-rope",
-    "llama-linear-rope",
-    "llama-theta-500000",
-    "llama-bf16",
-];
-
+/// The folder of a case; those of `parity/` are the models of the parity cases.
 pub(crate) fn folder(case: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/model").join(case)
+    let golden = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
+    match case.strip_prefix("parity/") {
+        Some(name) => golden.join("parity/models").join(name),
+        None => golden.join("model").join(case),
+    }
 }
 
 pub(crate) fn opened(case: &str) -> (ModelConfig, Weights) {
@@ -44,14 +30,6 @@ pub(crate) fn opened(case: &str) -> (ModelConfig, Weights) {
     // The reference enforces no context, and some sequences are longer on purpose.
     config.max_positions = config.max_positions.max(512);
     (config, weights)
-}
-
-/// The back-ends that must have the golden numbers.
-pub(crate) const DEVICES: &[DeviceName] = &[DeviceName::Cpu, DeviceName::Tensor];
-
-pub(crate) fn decoder(case: &str, device: DeviceName) -> Decoder {
-    let (config, weights) = opened(case);
-    Decoder::open(config, &*weights, &OpenOptions { device, ..OpenOptions::default() }).unwrap()
 }
 
 pub(crate) fn sequences(case: &str) -> Vec<Value> {
@@ -73,24 +51,6 @@ pub(crate) fn numbers(value: &Value) -> Vec<f64> {
 
 pub(crate) fn values(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().unwrap().to_vec1().unwrap()
-}
-
-/// Everything that a golden sequence has numbers for.
-pub(crate) fn full_plan(n_layers: usize) -> ProbePlan {
-    let plan = ProbePlan::default().tap(TapPoint::Embed, Reduce::Full).tap(TapPoint::FinalNorm, Reduce::Full);
-    (0..n_layers).fold(plan, |plan, l| {
-        [
-            TapPoint::ResidPost(l),
-            TapPoint::KeyPreRope(l),
-            TapPoint::KeyPostRope(l),
-            TapPoint::Value(l),
-            TapPoint::QueryPostRope(l),
-        ]
-        .into_iter()
-        .fold(plan, |plan, point| plan.tap(point, Reduce::Full))
-        .tap(TapPoint::ResidPost(l), Reduce::StepNorm)
-        .attention(AttentionTap::Rows(l, 1))
-    })
 }
 
 /// One pass over a whole sequence with logits of the last `n_logits` positions.

@@ -1,4 +1,6 @@
-//! The decoder compared with Transformers' numbers, and mutants that these comparisons must reject.
+//! The decoder compared with slow formulas and with itself, and mutants that Transformers' numbers must reject.
+//!
+//! `examples/run_parity` compares the decoder with those numbers.
 //!
 //! The files, the scripts that made them and the versions are described in `tests/golden/model/README.md`.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -6,7 +8,6 @@
 mod backend;
 mod gguf;
 mod golden;
-mod hf;
 mod invariance;
 mod kept;
 mod mutants;

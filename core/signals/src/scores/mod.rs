@@ -29,4 +29,4 @@ pub use score::{Labels, Need, Score, ScoreSpec, Setup, Step};
 pub use stamps::Stamps;
 pub use table::{BuildScore, Form, SCORES, ScoreRow};
 pub use value_range::value_ranges;
-pub use window::{Group, Pool, Seen, WindowAttention, WindowQueries};
+pub use window::{Group, Pool, Seen, WindowAttention, WindowQueries, redundancy};

@@ -51,7 +51,7 @@ fn check(decoder: &Decoder, policy: &Policy, limits: &Limits, n_new: u32) {
         let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
         evictor.push(&Chunk::new(&output.taps, 0..n), &cache, prompt).expect("what the plan asks for");
         let before = ranks(&evictor, &cache);
-        n_evictions += usize::from(evictor.evict(&mut cache) > 0);
+        n_evictions += usize::from(evictor.evict(&mut cache, &[]).expect("scores") > 0);
         for (set, before) in before.iter().enumerate() {
             let held: Vec<Pos> = before.iter().map(|(pos, _)| *pos).collect();
             let after: Vec<Pos> = cache.sets()[set].positions().collect();
@@ -126,7 +126,7 @@ fn held(decoder: &Decoder, policy: &Policy) -> Vec<Vec<u32>> {
         let input = RowInput::next(&cache, tokens, LogitsOf::None);
         let output = decoder.forward(&[input], &mut [&mut cache], &plan).expect("a pass");
         evictor.push(&Chunk::new(&output.taps, 0..n), &cache, prompt).expect("what the plan asks for");
-        evictor.evict(&mut cache);
+        evictor.evict(&mut cache, &[]).expect("scores");
         cache.sets()[0].positions().map(|pos| pos.0).collect()
     };
     (0..=60).map(step).collect()

@@ -1,8 +1,9 @@
 //! Attention from the queries of an observation window to the tokens that one KV head holds.
 
+use epikv_model::cache::HeadView;
+
 use super::redundancy::redundancy;
 use crate::formulas::numbers::{dot, softmax};
-use crate::taps::held::Held;
 
 /// Cosine above which two keys say the same.
 const SIMILAR: f32 = 0.5;
@@ -64,7 +65,7 @@ impl WindowAttention {
     pub const VASE: Self = Self { rows: 64, seen: Seen::Before, group: Group::Mean, pool: Pool::Mean(5), lambda: None };
 
     /// The scores of what a head holds, `[n]`, by the queries of its group for the last tokens held, `[w][G D]`.
-    pub(crate) fn of_head(&self, queries: &[&[f32]], held: Held<'_>) -> Vec<f64> {
+    pub fn of_head(&self, queries: &[&[f32]], held: HeadView<'_>) -> Vec<f64> {
         let before = held.len().saturating_sub(queries.len());
         let mut sums = vec![0.0; before];
         for (row, query) in queries.iter().enumerate() {
@@ -125,8 +126,8 @@ mod tests {
         WindowAttention { rows: 2, seen: Seen::Held, group: Group::Mean, pool: Pool::None, lambda: None };
 
     /// Four keys of one channel, the last two those of the window.
-    fn held() -> Held<'static> {
-        Held { keys: &[0.0, 1.0, 0.0, 2.0], values: &[0.0; 4], slots: &[0, 1, 2, 3], head_dim: 1 }
+    fn held() -> HeadView<'static> {
+        HeadView { keys: &[0.0, 1.0, 0.0, 2.0], values: &[0.0; 4], slots: &[0, 1, 2, 3], head_dim: 1 }
     }
 
     #[test]

@@ -31,8 +31,6 @@
 
 mod attention;
 mod names;
-#[cfg(test)]
-mod parity;
 mod queries;
 mod redundancy;
 
@@ -41,6 +39,7 @@ use super::table::{Form, ScoreRow};
 
 pub use attention::{Group, Pool, Seen, WindowAttention};
 pub use queries::WindowQueries;
+pub use redundancy::redundancy;
 
 /// Where all of them differ from the originals.
 const DIFFERS: &str =

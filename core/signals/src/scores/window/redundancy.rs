@@ -16,14 +16,15 @@
 //! # References
 //! R-KV (arXiv 2505.24133), section 3.2; `cal_similarity` in its code.
 
+use epikv_model::cache::HeadView;
+
 use crate::formulas::numbers::{dot, norm, softmax};
-use crate::taps::held::Held;
 
 /// Added to lengths, as in R-KV.
 const EPS: f64 = 1e-8;
 
 /// The redundancy of what a head holds, `[n]`, summing to 1.
-pub(crate) fn redundancy(held: Held<'_>, similar: f32) -> Vec<f64> {
+pub fn redundancy(held: HeadView<'_>, similar: f32) -> Vec<f64> {
     let (n, d) = (held.len(), held.head_dim);
     let mut unit = Vec::with_capacity(n * d);
     let mut total = vec![0.0; d];
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     /// By the matrix.
-    fn plain(held: Held<'_>, similar: f32) -> Vec<f64> {
+    fn plain(held: HeadView<'_>, similar: f32) -> Vec<f64> {
         let n = held.len();
         let norm = |key: &[f32]| f64::from(dot(key, key)).sqrt() + EPS;
         let mut matrix = vec![vec![0.0; n]; n];
@@ -78,7 +79,7 @@ mod tests {
         let keys: Vec<f32> =
             (0..40 * 6).map(|i: u32| (i.wrapping_mul(2_654_435_761) % 997) as f32 / 400.0 - 1.0).collect();
         let slots: Vec<u32> = (0..40).rev().collect();
-        let held = Held { keys: &keys, values: &keys, slots: &slots, head_dim: 6 };
+        let held = HeadView { keys: &keys, values: &keys, slots: &slots, head_dim: 6 };
         // At 2 nothing is similar.
         for similar in [0.0, 0.2, 0.5, 0.9, 2.0] {
             for (got, want) in redundancy(held, similar).iter().zip(plain(held, similar)) {
@@ -89,11 +90,12 @@ mod tests {
 
     #[test]
     fn the_newest_of_equals_is_not_blamed() {
-        let held = Held { keys: &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0], values: &[0.0; 6], slots: &[0, 1, 2], head_dim: 2 };
+        let held =
+            HeadView { keys: &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0], values: &[0.0; 6], slots: &[0, 1, 2], head_dim: 2 };
         let r = redundancy(held, 0.5);
         // Row 0 spares token 1 and row 1 spares token 0: nothing else is similar to either.
         assert!((r[0] - r[1]).abs() < 1e-8 && (r[2] - 1.0 / 3.0).abs() < 1e-8, "{r:?}");
-        let three = Held { keys: &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0], ..held };
+        let three = HeadView { keys: &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0], ..held };
         let r = redundancy(three, 0.5);
         assert!(r[0] > r[2] && r[1] > r[2], "{r:?}");
     }
