@@ -1,7 +1,7 @@
 //! Which policy keeps the answer right at a budget?
 //!
-//! A [`Policy`] is a composition of small parts (what scores, what is protected, how the kept tokens are selected, when,
-//! for whom, at which positions, in which numbers), a row of [`POLICIES`] names one, and [`NamedPolicy`] reads one as it is typed. [`Budget`]
+//! A [`Policy`] is a composition of small parts (what scores, what is protected, how the budget is divided among kept sets,
+//! how the kept tokens are selected, when, what a step reads, for whom, at which positions, in which numbers), a row of [`POLICIES`] names one, and [`NamedPolicy`] reads one as it is typed. [`Budget`]
 //! is what a user asks for and [`Limits`] what it means for one prompt, checked before anything is decoded. [`decode_all`]
 //! generates under a policy, evicting from the caches after each step, and gives a [`Certificate`] of what was really
 //! held. [`evict`] is the experiment: problems under policies and budgets, graded, with [`Summary`] and [`report`].
