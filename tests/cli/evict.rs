@@ -92,7 +92,11 @@ fn labels_are_replayed_where_they_are_given() {
     let without = ["--policies", "oracle-labels", "--out", "f"];
     place.epikv(&[&run[..], &without].concat()).refused(&["expected labels", "hint: --labels"]);
     let plain = ["--policies", "oracle-labels", "--labels", "labels", "--out", "g", "--prompt-style", "plain"];
-    place.epikv(&[&run[..], &plain].concat()).refused(&["labels of a", "expected token", "hint: use the model and prompt flags"]);
+    place.epikv(&[&run[..], &plain].concat()).refused(&[
+        "labels of a",
+        "expected token",
+        "hint: use the model and prompt flags",
+    ]);
     place.write("more.jsonl", "{\"id\": \"c\", \"problem\": \"1+1?\", \"answer\": \"2\"}\n{\"id\": \"a\", \"problem\": \"2+2?\", \"answer\": \"4\"}\n");
     let more = ["--problems", "more.jsonl", "--policies", "oracle-labels", "--labels", "labels", "--out", "h"];
     let ran = place.epikv(&[&run[..], &more].concat());
