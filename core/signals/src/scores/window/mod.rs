@@ -13,7 +13,7 @@
 //! | `r-kv` | 8 | all before the window | softmax of the largest logit | largest of 7 |
 //! | `vase` | 64 | all before the window | mean | mean of 5 |
 //!
-//! `r-kv` is `lambda s(j) - (1 - lambda) redundancy(j)` ([`redundancy`]), `lambda` 0.1. Pools run over neighbours in the
+//! `r-kv` is `lambda s(j) - (1 - lambda) redundancy(j)` ([`redundancy()`]), `lambda` 0.1. Pools run over neighbours in the
 //! order of positions among the tokens before the window; a mean counts what is beyond the ends as zero.
 //!
 //! The window's own tokens have no score; they rank above all. The window is no longer than the recent tokens that the policy
