@@ -18,12 +18,14 @@ pub(crate) struct Context {
     pub(crate) mode: Mode,
     /// Steps of arithmetic that are left; a limit of work instead of time keeps results reproducible.
     pub(crate) work: u32,
+    /// What decided about two numbers, where that is not plain from them: a decimal that was rounded.
+    pub(crate) note: Option<String>,
     rules: Rules,
 }
 
 impl Context {
     pub(super) fn new(mode: Mode, rules: Rules) -> Self {
-        Self { mode, work: WORK, rules }
+        Self { mode, work: WORK, note: None, rules }
     }
 
     pub(crate) fn lenient(&self) -> bool {

@@ -10,8 +10,10 @@ mod modular;
 mod named;
 mod number;
 mod parts;
+mod plain_units;
 mod readings;
 mod relation;
+mod same_factors;
 mod scalar;
 mod side;
 mod solution;
@@ -56,15 +58,19 @@ pub fn compare(a: &str, b: &str, mode: Mode) -> Comparison {
         (Err(reason), Ok(_)) | (Ok(_), Err(reason)) => Verdict::Unsure(*reason),
         (Err(left), Err(right)) => Verdict::Unsure(if left.name() <= right.name() { *left } else { *right }),
     };
+    // What decided about one item of a list says nothing about the list.
+    let scalar = |side: &Side| matches!(side.value.as_ref().map(Value::unnamed), Ok(Value::Scalar(_)));
+    let note = context.note.take().filter(|_| scalar(&a) && scalar(&b));
     if verdict.is_same() {
-        return said(verdict, describe(&a.value, &b.value, "the values are equal"));
+        let text = note.unwrap_or_else(|| "the values are equal".to_owned());
+        return said(verdict, describe(&a.value, &b.value, &text));
     }
     if let Some((verdict, how)) = readings::compare(&a, &b, &mut context) {
         return said(verdict, how);
     }
     let text = match verdict {
         Verdict::Unsure(reason) => format!("could not be decided: {}", reason.explained()),
-        _ => "the values differ".to_owned(),
+        _ => note.map_or_else(|| "the values differ".to_owned(), |note| format!("the values differ: {note}")),
     };
     said(verdict, describe(&a.value, &b.value, &text))
 }
@@ -100,7 +106,7 @@ fn same_text(a: &Side, b: &Side) -> bool {
 }
 
 /// The tokens without the braces around single ones: `x^{2}` is `x^2`.
-fn ungrouped(tokens: &[Spaced]) -> impl Iterator<Item = &Token> {
+pub(super) fn ungrouped(tokens: &[Spaced]) -> impl Iterator<Item = &Token> {
     let is = move |at: usize, c: char| tokens.get(at).is_some_and(|(token, _)| token.is(c));
     let single = move |open: usize| is(open, '{') && is(open + 2, '}');
     let kept = move |at: &usize| !(single(*at) || (*at > 1 && is(*at, '}') && single(*at - 2)));

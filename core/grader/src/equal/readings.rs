@@ -2,9 +2,11 @@
 
 use super::context::Context;
 use super::number;
-use super::parts::sum_of_parts;
+use super::parts::{feet_and_inches, sum_of_parts};
+use super::plain_units::with_unit;
+use super::same_factors::same_factors;
 use super::side::{Side, USUAL};
-use crate::extract::find_in_prose;
+use crate::extract::{before_clause, find_in_prose};
 use crate::syntax::{Expr, Options, Quantity, Spaced, Token, Value, clean, read, read_tokens};
 use crate::verdict::Verdict;
 
@@ -27,6 +29,14 @@ pub(super) fn compare(a: &Side, b: &Side, context: &mut Context) -> Option<(Verd
         if let Some(verdict) = reread(a, b, options, context) {
             return Some((verdict, "the same number, with spaces between thousands".to_owned()));
         }
+    }
+    if let Some(verdict) = in_plain_units(a, b, context) {
+        return Some((verdict, "the same quantity, with its unit in plain letters".to_owned()));
+    }
+    if let (Ok(left), Ok(right)) = (&a.tokens, &b.tokens)
+        && same_factors(left, right, context)
+    {
+        return Some((Verdict::SameOtherForm, "the same sum, with its factors in another order".to_owned()));
     }
     for (one, other) in [(a, b), (b, a)] {
         let Ok(right) = &other.value else { continue };
@@ -63,7 +73,9 @@ fn alternatives(one: &Side, other: &Side) -> Vec<(Value, &'static str)> {
         found.push((value, "the same letter of a choice"));
     }
     if let Ok(tokens) = &one.tokens {
-        found.extend(sum_of_parts(tokens).map(|value| (value, "the same quantity, given in parts")));
+        found.extend(sum_of_parts(tokens).into_iter().map(|value| (value, "the same quantity, given in parts")));
+        found.extend(feet_and_inches(&one.given).map(|value| (value, "the same length, in feet and inches")));
+        found.extend(mixed_in_words(tokens).map(|value| (value, "the same mixed number, with an \"and\"")));
         let ratio = matches!(other.value, Ok(Value::Ratio(..)));
         found.extend(ratio_in_words(tokens).filter(|_| ratio).map(|value| (value, "the same ratio, in words")));
     }
@@ -77,11 +89,39 @@ fn alternatives(one: &Side, other: &Side) -> Vec<(Value, &'static str)> {
             read(if plain { number } else { &worded }, USUAL).ok()
         });
         found.extend(unit.map(|value| (value, "the same number, with a unit of one letter")));
-        let prose = if is_prose(one) { find_in_prose(&one.given) } else { None };
+        let worded = matches!(one.value, Ok(Value::Text(..)) | Err(_));
+        let prose =
+            if is_prose(one) { find_in_prose(&one.given) } else { before_clause(&one.given).filter(|_| worded) };
         let number = prose.and_then(|number| read(&clean(number), USUAL).ok());
-        found.extend(number.map(|value| (value, "the number that the sentence ends with is the same")));
+        found.extend(number.map(|value| (value, "the number that the sentence gives is the same")));
     }
     found
+}
+
+/// Both sides with the letters behind their numbers read as units.
+fn in_plain_units(a: &Side, b: &Side, context: &mut Context) -> Option<Verdict> {
+    let united = |side: &Side, other: &Side| read_tokens(with_unit(side.tokens.as_ref().ok()?, has_unit(other))?).ok();
+    let (left, right) = (united(a, b), united(b, a));
+    if left.is_none() && right.is_none() {
+        return None;
+    }
+    let (left, right) = (left.or_else(|| a.value.clone().ok())?, right.or_else(|| b.value.clone().ok())?);
+    let verdict = context.compare(&left, &right);
+    verdict.is_same().then(|| verdict.other_form())
+}
+
+/// `2 and 1/2`: a whole number, "and" and a proper fraction.
+fn mixed_in_words(tokens: &[Spaced]) -> Option<Value> {
+    let plain: Vec<&Token> = tokens.iter().map(|(token, _)| token).collect();
+    let [Token::Num(whole), Token::Cmd("sep"), Token::Num(above), Token::Ch('/'), Token::Num(below)] = plain.as_slice()
+    else {
+        return None;
+    };
+    let integers = [whole, above, below].iter().all(|number| number.places.is_none() && number.value.is_integer());
+    (integers && above.value < below.value).then(|| {
+        let part = &above.value / &below.value;
+        Value::scalar(Expr::Num(&whole.value + part))
+    })
 }
 
 fn reread(a: &Side, b: &Side, options: Options, context: &mut Context) -> Option<Verdict> {
@@ -158,7 +198,8 @@ fn ratio_in_words(tokens: &[Spaced]) -> Option<Value> {
 fn one_letter_unit(text: &str) -> Option<(&str, &str)> {
     let (number, letter) = text.rsplit_once(' ')?;
     let plain = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '/' | '-'));
-    (plain && matches!(letter, "m" | "s" | "g" | "h" | "L" | "l" | "N" | "J" | "V" | "W")).then_some((number, letter))
+    (plain && matches!(letter, "m" | "s" | "g" | "h" | "L" | "l" | "N" | "J" | "V" | "W" | "A" | "K"))
+        .then_some((number, letter))
 }
 
 /// `f(x)` and `f(y)` as whole answers.

@@ -170,7 +170,15 @@ fn intervals_of(value: &Value) -> Option<Vec<Value>> {
 fn interval(sides: &[Value], ops: &[Op]) -> Option<Vec<Value>> {
     let infinite = || Value::scalar(Expr::Const(Constant::Infinity));
     let minus = || Value::scalar(Expr::Const(Constant::Infinity).negative());
-    let variable = |value: &Value| matches!(value, Value::Scalar(Quantity { expr: Expr::Var(_), unit: None }));
+    // `0 < f(x) < 1` and `1 \le |z| \le 2` say where the values of a function lie, just as `0 < y < 1`.
+    let variable = |value: &Value| match value {
+        Value::Scalar(Quantity { expr: Expr::Var(_), unit: None }) => true,
+        Value::Scalar(Quantity { expr: Expr::Apply(_, of), unit: None }) => of.iter().all(is_variable),
+        Value::Scalar(Quantity { expr: Expr::Call(Func::Abs, of), unit: None }) => {
+            sides.len() == 3 && of.iter().all(is_variable)
+        }
+        _ => false,
+    };
     let open = |op: Op, value: Value, low: bool| match (op, low) {
         (Op::Less | Op::Greater, true) => ('(', value),
         (Op::Less | Op::Greater, false) => (')', value),
@@ -192,6 +200,10 @@ fn interval(sides: &[Value], ops: &[Op]) -> Option<Vec<Value>> {
         ([bound, x], [op]) if variable(x) => Some(half_line(op.flipped(), bound, &open, minus(), infinite())),
         _ => None,
     }
+}
+
+fn is_variable(expr: &Expr) -> bool {
+    matches!(expr, Expr::Var(_))
 }
 
 fn half_line(

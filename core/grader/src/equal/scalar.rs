@@ -67,7 +67,8 @@ fn two_units(a: &Quantity, left: &Unit, b: &Quantity, right: &Unit, context: &mu
         return numbers(&scaled(&a.expr, left), &scaled(&b.expr, right), context).other_form();
     }
     // Counted things ("9 multiples", "9 integers") are not told apart in lenient mode, and "units" fit any length.
-    let counted = left.kind == UnitKind::Other && right.kind == UnitKind::Other;
+    let rate = |unit: &Unit| unit.name.contains(" per ");
+    let counted = left.kind == UnitKind::Other && right.kind == UnitKind::Other && !rate(left) && !rate(right);
     let vague = counted || fits(left, right) || fits(right, left);
     match numbers(&a.expr, &b.expr, context) {
         verdict if verdict.is_same() && vague && context.lenient() => Verdict::SameOtherForm,
@@ -139,10 +140,20 @@ fn both_decimal(a: (&BigRational, u32), b: (&BigRational, u32), context: &Contex
 
 /// Whether a decimal shows the value of something that cannot be written as a decimal: `0.333333` and `1/3`.
 fn stands_for(shown: &BigRational, places: u32, other: &Expr, context: &mut Context) -> bool {
-    let enough = if context.lenient() { FIGURES_LENIENT } else { FIGURES_STRICT };
-    if figures(shown, places) < enough || other.has_variables() {
+    if other.has_variables() || places == 0 || !rounds_to(shown, places, other, context) {
         return false;
     }
+    let shown = figures(shown, places);
+    let enough = if context.lenient() { FIGURES_LENIENT } else { FIGURES_STRICT };
+    context.note = Some(format!(
+        "the decimal is the other value rounded, to {shown} figures, and {} mode asks for {enough}",
+        context.mode
+    ));
+    shown >= enough
+}
+
+/// Whether a value that no decimal can show rounds to this one.
+fn rounds_to(shown: &BigRational, places: u32, other: &Expr, context: &mut Context) -> bool {
     if let Some(value) = exact_at_cost(other, &mut context.work) {
         let (num, den) = value.parts();
         let value = BigRational::new(num.clone(), den.clone());

@@ -3,7 +3,7 @@
 use super::collection::{distinct, in_any_order, in_order};
 use super::context::Context;
 use super::{matrix, named, number, readings, relation, scalar, union};
-use crate::syntax::{Constant, Expr, Quantity, UnitKind, Value};
+use crate::syntax::{Constant, Expr, Quantity, Unit, UnitKind, Value};
 use crate::verdict::{Reason, Verdict};
 
 /// Compares two values.
@@ -50,6 +50,9 @@ fn alike(a: &Value, b: &Value, context: &mut Context) -> Option<Verdict> {
         }
         (Value::Relation(..), Value::Relation(..)) => relation::compare(a, b, context),
         (Value::Ratio(x, unit), Value::Ratio(y, unit2)) => {
+            if let Some((x, y)) = on_one_clock((x, unit.as_ref()), (y, unit2.as_ref())) {
+                return Some(in_order(&x, &y, context).other_form());
+            }
             ratios(x, y, unit == unit2, unit.is_some() && unit2.is_some(), context)
         }
         (Value::Text(x, plain), Value::Text(y, plain2)) => {
@@ -203,6 +206,38 @@ fn ratios(a: &[Value], b: &[Value], same_unit: bool, both_units: bool, context: 
     total.other_form()
 }
 
+/// A time with am or pm and one of the 24-hour clock, both by that clock; `None` where the second one may be of the
+/// 12-hour clock too.
+fn on_one_clock(a: (&[Value], Option<&Unit>), b: (&[Value], Option<&Unit>)) -> Option<(Vec<Value>, Vec<Value>)> {
+    let ((half, unit), full) = match (a.1, b.1) {
+        (Some(unit), None) => ((a.0, unit), b.0),
+        (None, Some(unit)) => ((b.0, unit), a.0),
+        _ => return None,
+    };
+    let hour = full.first().and_then(hour_of).filter(|hour| *hour == 0 || (13..24).contains(hour))?;
+    let mut times = [by_full_clock(half, unit)?, full.to_vec()];
+    times[1][0] = Value::scalar(Expr::int(hour));
+    let [x, y] = times;
+    Some((x, y))
+}
+
+fn hour_of(value: &Value) -> Option<i64> {
+    plain_expr(value).and_then(|expr| small(&expr))
+}
+
+/// The parts of a time with am or pm by the 24-hour clock.
+fn by_full_clock(items: &[Value], unit: &Unit) -> Option<Vec<Value>> {
+    let hour = items.first().and_then(hour_of).filter(|hour| (1..13).contains(hour))?;
+    let after_noon = match unit.name.as_str() {
+        "am" => 0,
+        "pm" => 12,
+        _ => return None,
+    };
+    let mut items = items.to_vec();
+    items[0] = Value::scalar(Expr::int(hour % 12 + after_noon));
+    Some(items)
+}
+
 fn plain_expr(value: &Value) -> Option<Expr> {
     match value {
         Value::Scalar(Quantity { expr, unit: None }) => Some(expr.clone()),
@@ -227,17 +262,16 @@ fn small(expr: &Expr) -> Option<i64> {
 }
 
 /// `1:2` and `1/2`; `9:00 am` and `9 am`.
-fn ratio_and_scalar(
-    items: &[Value],
-    unit: Option<&crate::syntax::Unit>,
-    quantity: &Quantity,
-    context: &mut Context,
-) -> Verdict {
+fn ratio_and_scalar(items: &[Value], unit: Option<&Unit>, quantity: &Quantity, context: &mut Context) -> Verdict {
     let (Some(first), Some(second)) = (items.first().and_then(plain_expr), items.get(1).and_then(plain_expr)) else {
         return Verdict::Different;
     };
-    let clock = quantity.unit.as_ref().is_some_and(|unit| unit.kind == UnitKind::Clock);
-    if clock {
+    if let Some(clock) = quantity.unit.as_ref().filter(|unit| unit.kind == UnitKind::Clock) {
+        let hour = Value::scalar(quantity.expr.clone());
+        let times = [hour, Value::scalar(Expr::int(0))];
+        if let Some((x, y)) = on_one_clock((items, unit), (&times, Some(clock))) {
+            return in_order(&x, &y, context).other_form();
+        }
         let full = unit == quantity.unit.as_ref() && small(&second) == Some(0) && items.len() == 2;
         return if full { number::compare(&first, &quantity.expr, context).other_form() } else { Verdict::Different };
     }

@@ -97,8 +97,66 @@ pub(crate) fn scan(text: &str) -> Boxes {
         found.open_inner = inner;
     }
     // Empty boxes quote the instruction ("put it in \boxed{}") and are no answers.
-    found.complete.retain(|span| !span.content(text).is_empty());
+    found.complete.retain(|span| !is_blank(span.content(text)));
     found
+}
+
+/// Most visible bytes of a content that prints nothing.
+pub(super) const LONGEST_BLANK: usize = 200;
+
+/// Whether the content of a box prints nothing: space, `\quad`, `\ `, `~`, `\text{}`, `{}`.
+pub(crate) fn is_blank(content: &str) -> bool {
+    const COMMANDS: [&str; 18] = [
+        "quad",
+        "qquad",
+        "enspace",
+        "thinspace",
+        "medspace",
+        "thickspace",
+        "hfill",
+        "null",
+        "strut",
+        "text",
+        "textbf",
+        "mathrm",
+        "mbox",
+        "hbox",
+        "displaystyle",
+        "phantom",
+        "hphantom",
+        "vphantom",
+    ];
+    if content.bytes().filter(|b| !b.is_ascii_whitespace()).count() > LONGEST_BLANK {
+        return false;
+    }
+    let mut rest = content;
+    loop {
+        rest = rest.trim_start_matches(|c: char| {
+            c.is_whitespace() || matches!(c, '{' | '}' | '~' | '$' | '\u{200b}'..='\u{200f}' | '\u{feff}' | '\u{2060}')
+        });
+        let Some(command) = rest.strip_prefix('\\') else { return rest.is_empty() };
+        let name = &command[..command.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(command.len())];
+        rest = match name {
+            // Spaces of one sign: `\,`, `\ `, and the line end `\\`.
+            "" => match command.chars().next() {
+                Some(c) if matches!(c, ',' | ';' | ':' | '!' | '\\' | '(' | ')' | '[' | ']') || c.is_whitespace() => {
+                    &command[c.len_utf8()..]
+                }
+                None => command,
+                _ => return false,
+            },
+            // Their argument prints nothing either.
+            "hspace" | "vspace" | "phantom" | "hphantom" | "vphantom" => {
+                let argument = command[name.len()..].trim_start_matches(['*', ' ']);
+                match argument.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+                    Some((_, after)) => after,
+                    None => return false,
+                }
+            }
+            _ if COMMANDS.contains(&name) => &command[name.len()..],
+            _ => return false,
+        };
+    }
 }
 
 /// Adds a closed box and drops the boxes that lie in it.
@@ -189,6 +247,13 @@ fn separates(text: &str, gap: Range<usize>) -> bool {
     }
     let mut rest = text.get(gap).unwrap_or_default();
     let mut any = false;
+    // `x = \boxed{1}, y = \boxed{2}`: the name of the next value.
+    let named = rest.trim_end().strip_suffix('=').map(str::trim_end);
+    if let Some(name) = named.and_then(|rest| rest.strip_suffix(|c: char| c.is_ascii_alphabetic()))
+        && !name.ends_with(|c: char| c.is_alphanumeric() || c == '\\')
+    {
+        rest = name;
+    }
     while !rest.is_empty() {
         let words = [r"\text", r"\quad", r"\qquad", "and", "or", r"\,", r"\;", r"\ ", r"\(", r"\)"];
         if let Some(word) = words.iter().find(|word| rest.starts_with(**word)) {
@@ -225,6 +290,14 @@ mod tests {
             (r"\boxed{\boxed{5}}", Some(r"\boxed{5}")),
             (r"\\boxed{840}", Some("840")),
             (r"put it in \boxed{}: \boxed{1}", Some("1")),
+            (r"\boxed{1}, put in \boxed{\ }", Some("1")),
+            (r"\boxed{1}, put in \boxed{\quad ~ \,}", Some("1")),
+            (r"\boxed{1}, put in \boxed{\text{ }}", Some("1")),
+            (r"\boxed{1}, put in \boxed{\hspace{2cm}{}}", Some("1")),
+            (r"\boxed{1}, put in \boxed{\text{a}}", Some(r"\text{a}")),
+            (r"\boxed{1}, put in \boxed{\{\}}", Some(r"\{\}")),
+            (r"\boxed{1}, put in \boxed{\emptyset}", Some(r"\emptyset")),
+            (r"\boxed{1}, put in \boxed{0}", Some("0")),
             (r"\boxed{7} then \boxed{", None),
             (r"\boxed{7} then \boxed{8", None),
             (r"\boxed{3 \boxed{4}", Some("4")),
@@ -241,6 +314,10 @@ mod tests {
         let text = r"$\boxed{1} \quad \text{and} \quad \boxed{2}$";
         assert_eq!(joined(text, &scan(text).complete), "1, 2");
         let text = r"\boxed{3}. Wait, \boxed{4}";
+        assert_eq!(joined(text, &scan(text).complete), "4");
+        let text = r"So $x = \boxed{3}$, $y = \boxed{4}$.";
+        assert_eq!(joined(text, &scan(text).complete), "3, 4");
+        let text = r"$x = \boxed{3}$, and so $y = \boxed{4}$.";
         assert_eq!(joined(text, &scan(text).complete), "4");
         let text = r"\boxed{3}\boxed{4}";
         assert_eq!(joined(text, &scan(text).complete), "4");

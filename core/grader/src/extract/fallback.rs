@@ -3,6 +3,9 @@
 use std::ops::Range;
 
 use super::ExtractionRule;
+use super::number::last_number_span;
+use super::sentence::{begins_with_value, has_clause, leading, without_reason};
+use crate::syntax::{Unit, UnitKind};
 
 /// The answer of a text without boxes, and the rule that found it.
 pub(crate) fn find(text: &str) -> Option<(&str, ExtractionRule)> {
@@ -15,7 +18,15 @@ pub(crate) fn find(text: &str) -> Option<(&str, ExtractionRule)> {
     if let Some(answer) = after_phrase(text) {
         return Some((answer, ExtractionRule::FinalAnswerPhrase));
     }
-    last_value(text)
+    // "40 because there are 8 groups of 5": a sentence of its own counts by the value that it begins with.
+    before_clause(text).map(|answer| (answer, ExtractionRule::LastNumber)).or_else(|| last_value(text))
+}
+
+/// The number that a text of one sentence begins with, where a clause about it follows.
+pub(super) fn before_clause(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let number = text.trim_start_matches(['-', '$', '*']).starts_with(|c: char| c.is_ascii_digit());
+    (number && sentence_end(text) + 1 >= text.len() && has_clause(text)).then(|| leading(text))
 }
 
 /// The last formula, or the last number where it comes later.
@@ -49,30 +60,87 @@ const PHRASES: [&str; 11] = [
 
 fn after_phrase(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
-    let (at, phrase) = PHRASES
+    let phrase = PHRASES
         .iter()
         .filter_map(|phrase| lower.rfind(phrase).map(|at| (at, *phrase)))
-        .max_by_key(|(at, p)| at + p.trim_end_matches(['$', '[', '(', '\\', '*']).len())?;
-    let skip = phrase.trim_end_matches(['$', '[', '(', '\\']).len();
-    let rest = text.get(at + skip..)?.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '*' | '}'));
-    if let Some(span) = formulas(rest).next()
-        && rest[..span.start].trim_matches(['$', '\\', '(', '[', ' ']).is_empty()
-    {
-        return Some(rest[span].trim());
+        .max_by_key(|(at, p)| at + p.trim_end_matches(['$', '[', '(', '\\', '*']).len())
+        .map(|(at, phrase)| at + phrase.trim_end_matches(['$', '[', '(', '\\']).len());
+    let rest = text.get(phrase.max(heading_end(&lower))?..)?;
+    let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '*' | '}'));
+    if let Some(answer) = leading_formulas(rest) {
+        return Some(answer);
     }
     let sentence = rest[..sentence_end(rest)].trim().trim_end_matches(['*', '.', ' ']);
     if sentence.is_empty() {
         return None;
     }
+    if begins_with_value(sentence) {
+        return Some(leading(sentence));
+    }
+    let sentence = without_reason(sentence);
     // "The largest n is 34": a sentence of its own, whose value is what it ends with.
-    if sentence.split_whitespace().count() > 3 && !begins_with_value(sentence) {
+    if sentence.split_whitespace().count() > 3 {
         return last_value(sentence).map_or(Some(sentence), |(answer, _)| Some(answer));
     }
     Some(sentence)
 }
 
-fn begins_with_value(sentence: &str) -> bool {
-    sentence.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '\\' | '$' | '(' | '[' | '{' | '.' | '+'))
+/// Lines that announce an answer without a colon, in lower case and without emphasis.
+const HEADINGS: [&str; 6] =
+    ["final answer", "the final answer", "answer", "the answer", "final result", "the final result"];
+
+/// End of the last line that is nothing but such a heading and has something below it.
+fn heading_end(lower: &str) -> Option<usize> {
+    let mut end = 0;
+    let mut found = None;
+    for line in lower.split_inclusive('\n') {
+        end += line.len();
+        let plain = line.trim().trim_matches(['#', '*', '_', '=', '-', ' ', ':']);
+        // A line under the heading.
+        if plain.is_empty() && found == Some(end - line.len()) && !line.trim().is_empty() {
+            found = Some(end);
+        }
+        if HEADINGS.contains(&plain) && !lower[end..].trim().is_empty() {
+            found = Some(end);
+        }
+    }
+    found
+}
+
+/// The formula that a text begins with; `$3$ and $5$` is one answer, and so is `$5$ m`.
+fn leading_formulas(rest: &str) -> Option<&str> {
+    let mut spans = formulas(rest);
+    let first = spans.next()?;
+    if !rest[..first.start].trim_matches(['$', '\\', '(', '[', ' ']).is_empty() {
+        return None;
+    }
+    let closed = |end: usize| end + closing_len(&rest[end..]);
+    let mut last = first.end;
+    for span in spans {
+        let gap = rest[closed(last)..span.start].trim_matches(['$', '\\', '(', '[', ' ', '\n']);
+        if !matches!(gap, "," | "and" | "or" | ", and" | ", or" | ";" | "; and") {
+            break;
+        }
+        last = span.end;
+    }
+    let after = rest[closed(last)..].trim_start_matches(' ');
+    // A formula that is continued in plain text: `$x$ = 5`, `$n$: 7`.
+    if last == first.end && after.starts_with(['=', '<', '>', '≈', '≤', '≥']) {
+        return Some(leading(&rest[..sentence_end(rest)]));
+    }
+    let word = &after[..after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len())];
+    let unit = !matches!(Unit::named(word).kind, UnitKind::Other) && word != "in";
+    if last == first.end && !unit && !after.starts_with('%') {
+        return Some(rest[first].trim());
+    }
+    let tail = if unit { word.len() } else { usize::from(after.starts_with('%')) };
+    let end = if tail > 0 { rest.len() - after.len() + tail } else { closed(last) };
+    Some(rest[..end].trim())
+}
+
+/// Length of the delimiter that closes a formula here.
+fn closing_len(rest: &str) -> usize {
+    ["$$", "$", r"\)", r"\]"].iter().find(|close| rest.starts_with(**close)).map_or(0, |close| close.len())
 }
 
 /// End of the first sentence: a full stop before a space, a line break, or a comma before a word.
@@ -90,7 +158,12 @@ fn sentence_end(text: &str) -> usize {
             b',' if next_is_space && depth == 0 => {
                 let word = text[at + 1..].trim_start();
                 let letters = word.bytes().take_while(u8::is_ascii_alphabetic).count();
-                if letters > 1 && !word.starts_with("and ") && !word.starts_with("or ") {
+                // "12, I hope this helps": the one word of one letter that begins a sentence.
+                let hope = word.starts_with("I ")
+                    && word[2..].starts_with(|c: char| c.is_ascii_lowercase())
+                    && !word[2..].starts_with("and ")
+                    && !word[2..].starts_with("or ");
+                if (letters > 1 || hope) && !word.starts_with("and ") && !word.starts_with("or ") {
                     return at;
                 }
             }
@@ -155,53 +228,6 @@ fn last_formula(text: &str) -> Option<Range<usize>> {
     formulas(text).filter(|span| !text[span.clone()].trim().is_empty()).last()
 }
 
-/// The last number of a text that stands by itself: digits within a word such as `A2B` are none.
-fn last_number_span(text: &str) -> Option<Range<usize>> {
-    let bytes = text.as_bytes();
-    let mut end = bytes.len();
-    loop {
-        let last_digit = bytes[..end].iter().rposition(u8::is_ascii_digit)?;
-        let mut start = last_digit;
-        while start > 0 {
-            let before = bytes[start - 1];
-            let joins = matches!(before, b'.' | b',') && start > 1 && bytes[start - 2].is_ascii_digit();
-            if before.is_ascii_digit() || joins || (before == b'.' && !word_before(text, start - 1)) {
-                start -= 1;
-            } else {
-                break;
-            }
-        }
-        let stop = last_digit + 1;
-        if word_before(text, start) || word_after(text, stop) {
-            end = start;
-            continue;
-        }
-        // So does what a fraction has above the line.
-        if start > 1 && bytes[start - 1] == b'/' && bytes[start - 2].is_ascii_digit() {
-            let above = bytes[..start - 1].iter().rposition(|b| !b.is_ascii_digit());
-            start = above.map_or(0, |at| at + 1);
-        }
-        // A minus belongs to the number unless it stands close behind a term: `20-12`.
-        let after_term = |text: &str| text.ends_with(|c: char| c.is_alphanumeric() || c == ')');
-        if start > 0 && bytes[start - 1] == b'-' && !after_term(&text[..start - 1]) {
-            start -= 1;
-        }
-        return Some(start..stop);
-    }
-}
-
-fn word_before(text: &str, at: usize) -> bool {
-    text[..at].chars().next_back().is_some_and(char::is_alphabetic)
-}
-
-/// A letter after the digits makes a word, except where it can be a unit (`5m`, `3km²`): at most two small letters.
-fn word_after(text: &str, at: usize) -> bool {
-    let letters = text[at..].chars().take_while(|c| c.is_alphanumeric()).take(4);
-    let run: Vec<char> = letters.collect();
-    let unit = run.len() < 4 && run.iter().all(|c| c.is_lowercase() || !c.is_alphabetic());
-    run.first().is_some_and(|c| c.is_alphabetic()) && !unit
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,7 +252,6 @@ mod tests {
         for (text, answer, rule) in cases {
             assert_eq!(find(text), Some((answer, rule)), "{text}");
         }
-        assert_eq!(last_number_span("AZYUK2A"), None);
         assert_eq!(find("nothing"), None);
     }
 }

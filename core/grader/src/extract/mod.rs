@@ -2,6 +2,8 @@
 
 mod boxes;
 mod fallback;
+mod number;
+mod sentence;
 mod stream;
 
 use std::borrow::Cow;
@@ -25,7 +27,7 @@ epikv_words::words! {
         FinalAnswerPhrase = "final_answer_phrase",
         /// The last formula between dollar signs, `\(..\)` or `\[..\]`.
         LastFormula = "last_formula",
-        /// The last number of the text.
+        /// The last number of the text with what it is a part of, or the number that its only sentence begins with.
         LastNumber = "last_number",
     }
 }
@@ -60,6 +62,11 @@ pub fn extract(text: &str, mode: Mode) -> Option<Extraction<'_>> {
     }
     let (answer, rule) = fallback::find(text)?;
     Some(Extraction { answer: Cow::Borrowed(answer), rule })
+}
+
+/// The number that an answer begins with when a clause or a remark follows it: `25 (see above)`.
+pub(crate) fn before_clause(text: &str) -> Option<&str> {
+    fallback::before_clause(text)
 }
 
 /// The answer within a sentence without boxes.

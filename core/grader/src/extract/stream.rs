@@ -1,6 +1,6 @@
 //! Watches a text that arrives piece by piece for the end of its first box.
 
-use super::boxes::command_len;
+use super::boxes::{LONGEST_BLANK, command_len, is_blank};
 
 /// Says when the first complete box of a growing text is closed, so that generation can stop there.
 ///
@@ -19,6 +19,8 @@ pub struct BoxStream {
     /// Bytes not yet understood: at most a command and the space after it.
     pending: Vec<u8>,
     state: State,
+    /// The content of the box so far, as long as it may be nothing but space.
+    content: Vec<u8>,
     done: bool,
 }
 
@@ -27,8 +29,8 @@ enum State {
     /// Outside of any box.
     #[default]
     Outside,
-    /// Inside braces of a box, with the number of open braces and whether anything but space was seen.
-    Inside { depth: usize, filled: bool },
+    /// Inside braces of a box, with the number of open braces.
+    Inside { depth: usize },
     /// In the argument of a box without braces.
     Bare { depth: usize },
 }
@@ -68,21 +70,26 @@ impl BoxStream {
         match self.state {
             State::Outside if byte == b'\\' => self.command(bytes, at),
             State::Outside => Some(1),
-            State::Inside { depth, filled } => {
+            State::Inside { depth } => {
                 if byte == b'\\' {
-                    bytes.get(at + 1)?;
-                    self.state = State::Inside { depth, filled: true };
+                    let next = *bytes.get(at + 1)?;
+                    self.keep(&[byte, next]);
                     return Some(2);
                 }
                 self.state = match (byte, depth) {
-                    (b'{', _) => State::Inside { depth: depth + 1, filled },
+                    (b'{', _) => State::Inside { depth: depth + 1 },
                     (b'}', 1) => {
-                        self.done = filled;
-                        State::Outside
+                        self.done = !std::str::from_utf8(&self.content).is_ok_and(is_blank);
+                        self.content.clear();
+                        self.state = State::Outside;
+                        return Some(1);
                     }
-                    (b'}', _) => State::Inside { depth: depth - 1, filled },
-                    _ => State::Inside { depth, filled: filled || !byte.is_ascii_whitespace() },
+                    (b'}', _) => State::Inside { depth: depth - 1 },
+                    _ => State::Inside { depth },
                 };
+                if !byte.is_ascii_whitespace() {
+                    self.keep(&[byte]);
+                }
                 Some(1)
             }
             State::Bare { depth } => {
@@ -102,6 +109,12 @@ impl BoxStream {
         }
     }
 
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.content.len() <= LONGEST_BLANK {
+            self.content.extend_from_slice(bytes);
+        }
+    }
+
     fn command(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let rest = bytes.get(at..).unwrap_or_default();
         let in_name = |b: &u8| b.is_ascii_alphabetic() || *b == b'\\';
@@ -117,7 +130,7 @@ impl BoxStream {
         match rest.get(after) {
             None if rest.len() < LONGEST_LEAD => None,
             Some(b'{') => {
-                self.state = State::Inside { depth: 1, filled: false };
+                self.state = State::Inside { depth: 1 };
                 Some(after + 1)
             }
             Some(b'0'..=b'9' | b'-' | b'+') => {
@@ -158,5 +171,7 @@ mod tests {
         assert!(BoxStream::new().push(r"\boxed 12 "));
         assert!(!BoxStream::new().push(r"\boxed{12"));
         assert!(!BoxStream::new().push("plain text"));
+        assert!(!BoxStream::new().push(r"\boxed{\ } and \boxed{\text{}} and \boxed{\quad~}"));
+        assert!(BoxStream::new().push(r"\boxed{\ } \boxed{0}"));
     }
 }

@@ -18,7 +18,21 @@ pub(crate) fn lex(text: &str, options: Options) -> Read<Vec<Spaced>> {
     let single = has_single_begin(&chars);
     let mut lexer = Lexer { chars, at: 0, out: Vec::new(), options, inside: 0, environments: 0, single, spaced: false };
     lexer.run()?;
+    times_signs(&mut lexer.out);
     Ok(lexer.out)
+}
+
+/// The letter in `1.5 x 10^3` and `3 x 4` is a sign: between two numerals, with space around it or a power of ten after it.
+fn times_signs(tokens: &mut [Spaced]) {
+    for at in 1..tokens.len().saturating_sub(1) {
+        let letter = matches!(&tokens[at].0, Token::Name(name) if name == "x" || name == "X");
+        let ten = matches!(&tokens[at + 1].0, Token::Num(number) if number.digits == "10" && number.places.is_none())
+            && tokens.get(at + 2).is_some_and(|(token, _)| token.is('^'));
+        let numerals = matches!((&tokens[at - 1].0, &tokens[at + 1].0), (Token::Num(_), Token::Num(_)));
+        if letter && numerals && (ten || tokens[at].1 && tokens[at + 1].1) {
+            tokens[at].0 = Token::Ch('*');
+        }
+    }
 }
 
 /// Whether an environment is opened by one backslash; then a double backslash inside it ends a row, and elsewhere
@@ -157,7 +171,10 @@ impl Lexer {
         if let Some(func) = Func::by_name(run).filter(|_| call || !is_unit_word(run)) {
             return self.push(Token::Func(func));
         }
-        if is_unit_word(run) || is_short_word(run) {
+        // `63 in`: behind a number and at the end nothing else is meant.
+        let inches = run == "in" && self.spaced && matches!(self.out.last(), Some((Token::Num(_), _)));
+        let ends = || self.chars.get(self.at..).is_some_and(|rest| rest.iter().all(|c| matches!(c, ' ' | '.' | '}')));
+        if is_unit_word(run) || is_short_word(run) || inches && ends() {
             return self.push(Token::Word(run.to_owned()));
         }
         // `W(x)=1orW(x)=-1`, `sinx`: a known word grown together with a name.

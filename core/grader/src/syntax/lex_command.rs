@@ -5,7 +5,7 @@ use super::expr::Func;
 use super::lex::Lexer;
 use super::numeral::{based, numeral};
 use super::token::Token;
-use super::units::is_unit_word;
+use super::units::{is_unit_symbol, is_unit_word};
 use super::words::is_approximation;
 use super::{DEEPEST, Read};
 use crate::verdict::Reason;
@@ -174,6 +174,15 @@ impl Lexer {
         self.chars[start + 1..end.max(start + 1)].iter().collect()
     }
 
+    /// Whether a number, or what can end one, was read last.
+    fn after_value(&self) -> bool {
+        match self.out.last() {
+            Some((Token::Num(_) | Token::Ch('}' | ')'), _)) => true,
+            Some((Token::Name(name), _)) => name == "pi",
+            _ => false,
+        }
+    }
+
     /// The inside of `\text{..}`: words stay words, the rest is read as usual.
     fn prose(&mut self, text: &str) -> Read<()> {
         if self.environments > DEEPEST {
@@ -195,6 +204,7 @@ impl Lexer {
                 self.push(match word.as_str() {
                     "and" | "or" => Token::Cmd("sep"),
                     _ if is_approximation(&word) => Token::Cmd("approx"),
+                    symbol if self.after_value() && is_unit_symbol(symbol) => Token::Word(word),
                     _ if at - start == 1 && word != "m" && word != "s" && word != "g" && word != "h" && word != "L" => {
                         Token::Name(word)
                     }

@@ -104,6 +104,8 @@ fn thousands_group(text: &[char], at: usize, options: Options, inside: bool, com
         .iter()
         .find(|sep| starts_with(text, at, sep))
         .map(|sep| sep.len());
+    // `12'000`, as in Switzerland.
+    let sure = sure.or_else(|| matches!(text.get(at), Some('\'' | '’')).then_some(1));
     let comma = (options.commas && !inside && text.get(at) == Some(&',')).then_some(1);
     let space = (options.spaces && text.get(at) == Some(&' ')).then_some(1);
     // `111, \! 111`: a negative space after a comma and a space.
@@ -256,6 +258,8 @@ mod tests {
             ("2516_9", "2516_9", 6),
             ("152A_{11}", "152A_11", 9),
             ("3rd", "3", 3),
+            ("12'000", "12000", 6),
+            ("5'11", "5", 1),
             ("42.", "42", 2),
             ("0.333...", "1/3", 8),
             ("0.1212\\ldots", "4/33", 12),

@@ -250,7 +250,12 @@ impl Parser {
                 }
                 Some(Token::Ch('!')) => {
                     self.skip();
-                    base = Expr::Call(Func::Factorial, vec![base]);
+                    // `5!!` is 5 * 3 * 1; what three signs mean is not agreed on.
+                    base = match (self.accept('!'), self.next_is('!')) {
+                        (true, true) => return Err(Reason::Notation),
+                        (true, false) => double_factorial(base),
+                        _ => Expr::Call(Func::Factorial, vec![base]),
+                    };
                 }
                 Some(Token::Cmd("percent")) => {
                     self.skip();
@@ -340,6 +345,18 @@ impl Sign {
 /// Whether a run of letters reads as a product: `xy`, `ABCD`, but not `blue`.
 pub(super) fn is_product(run: &str) -> bool {
     run.chars().count() <= LONGEST_PRODUCT || run.chars().all(char::is_uppercase)
+}
+
+/// Largest number whose double factorial is written out.
+const LARGEST_DOUBLE: i64 = 300;
+
+/// The product of every second number down from a small one; an unknown function of anything else.
+fn double_factorial(base: Expr) -> Expr {
+    let small = (0..=LARGEST_DOUBLE).find(|n| base == Expr::int(*n));
+    match small {
+        Some(n) => Expr::Product([1, 1].into_iter().chain((2..=n).rev().step_by(2)).map(Expr::int).collect()),
+        None => Expr::Apply("!!".to_owned(), vec![base]),
+    }
 }
 
 fn is_angle(expr: &Expr) -> bool {

@@ -104,7 +104,16 @@ fn unit_of(rest: &[Spaced]) -> Read<Option<Unit>> {
             Token::Cmd("frac") => {}
             Token::Ch('{') if at > 0 && rest[at - 1].0.is('}') => words.push("per".to_owned()),
             Token::Ch('{') if at > 0 && rest[at - 1].0.is_cmd("frac") => {}
-            Token::Ch('/') => words.push("per".to_owned()),
+            Token::Ch('/') => {
+                // `m^2/s`: the exponent is that of the first unit alone.
+                if power != 1
+                    && let Some(word) = words.last_mut()
+                {
+                    *word = format!("{word}^{power}");
+                    power = 1;
+                }
+                words.push("per".to_owned());
+            }
             Token::Ch('(' | ')' | '-' | '{' | '}' | '\'') if !words.is_empty() || token.is('(') => {}
             Token::Cmd("percent") => words.push("percent".to_owned()),
             Token::Cmd("degree") => words.push("degree".to_owned()),

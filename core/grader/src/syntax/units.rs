@@ -14,8 +14,19 @@ pub(crate) enum UnitKind {
     Money,
     Angle,
     Temperature,
+    /// Temperature from absolute zero on, which differs from other scales by more than a factor.
+    Absolute,
     Speed,
+    Force,
+    Energy,
+    Power,
+    Voltage,
+    Current,
+    Frequency,
+    Pressure,
     Percent,
+    /// One thing in another that is not in the table as a whole: which ones, as a sum of weights.
+    Compound(i32),
     /// Half of the day: before or after noon.
     Clock,
     /// A counted thing or a phrase that is not in the table.
@@ -35,7 +46,10 @@ pub(crate) struct Unit {
 /// Spelling, normalised name, kind, factor (numerator and denominator).
 type Row = (&'static str, &'static str, UnitKind, i64, i64);
 
-use UnitKind::{Angle, Area, Clock, Length, Mass, Money, Other, Percent, Speed, Temperature, Time, Volume};
+use UnitKind::{
+    Absolute, Angle, Area, Clock, Compound, Current, Energy, Force, Frequency, Length, Mass, Money, Other, Percent,
+    Power, Pressure, Speed, Temperature, Time, Voltage, Volume,
+};
 
 /// Base units: metre, litre, second, gram, one unit of each currency, degree. Plurals are found by dropping an `s`.
 const TABLE: &[Row] = &[
@@ -65,7 +79,17 @@ const TABLE: &[Row] = &[
     ("l", "l", Volume, 1, 1),
     ("liter", "l", Volume, 1, 1),
     ("litre", "l", Volume, 1, 1),
+    ("cl", "cl", Volume, 1, 100),
     ("gallon", "gallon", Volume, 3_785_411_784, 1_000_000_000),
+    ("gal", "gallon", Volume, 3_785_411_784, 1_000_000_000),
+    ("quart", "quart", Volume, 3_785_411_784, 4_000_000_000),
+    ("qt", "quart", Volume, 3_785_411_784, 4_000_000_000),
+    ("pint", "pint", Volume, 3_785_411_784, 8_000_000_000),
+    ("cup", "cup", Volume, 3_785_411_784, 16_000_000_000),
+    ("tablespoon", "tablespoon", Volume, 3_785_411_784, 256_000_000_000),
+    ("tbsp", "tablespoon", Volume, 3_785_411_784, 256_000_000_000),
+    ("teaspoon", "teaspoon", Volume, 3_785_411_784, 768_000_000_000),
+    ("tsp", "teaspoon", Volume, 3_785_411_784, 768_000_000_000),
     ("s", "s", Time, 1, 1),
     ("sec", "s", Time, 1, 1),
     ("second", "s", Time, 1, 1),
@@ -84,6 +108,7 @@ const TABLE: &[Row] = &[
     ("kilogram", "kg", Mass, 1000, 1),
     ("lb", "lb", Mass, 45_359_237, 100_000),
     ("pound", "lb", Mass, 45_359_237, 100_000),
+    ("oz", "ounce", Mass, 45_359_237, 1_600_000),
     ("ounce", "ounce", Mass, 45_359_237, 1_600_000),
     ("dollar", "dollar", Money, 100, 1),
     ("usd", "dollar", Money, 100, 1),
@@ -94,6 +119,26 @@ const TABLE: &[Row] = &[
     ("percentage", "percent", Percent, 1, 1),
     ("pct", "percent", Percent, 1, 1),
     ("mph", "mph", Speed, 44_704, 100_000),
+    ("kph", "kph", Speed, 5, 18),
+    ("kmh", "kph", Speed, 5, 18),
+    ("newton", "newton", Force, 1, 1),
+    ("joule", "joule", Energy, 1, 1),
+    ("kj", "kj", Energy, 1000, 1),
+    ("kilojoule", "kj", Energy, 1000, 1),
+    ("kwh", "kwh", Energy, 3_600_000, 1),
+    ("watt", "watt", Power, 1, 1),
+    ("kw", "kw", Power, 1000, 1),
+    ("kilowatt", "kw", Power, 1000, 1),
+    ("volt", "volt", Voltage, 1, 1),
+    ("kv", "kv", Voltage, 1000, 1),
+    ("ampere", "ampere", Current, 1, 1),
+    ("amp", "ampere", Current, 1, 1),
+    ("kelvin", "kelvin", Absolute, 1, 1),
+    ("hertz", "hertz", Frequency, 1, 1),
+    ("hz", "hertz", Frequency, 1, 1),
+    ("khz", "khz", Frequency, 1000, 1),
+    ("pascal", "pascal", Pressure, 1, 1),
+    ("kpa", "kpa", Pressure, 1000, 1),
     ("am", "am", Clock, 1, 1),
     ("pm", "pm", Clock, 1, 1),
     ("celsius", "celsius", Temperature, 1, 1),
@@ -114,7 +159,24 @@ const TABLE: &[Row] = &[
     ("month", "month", Other, 1, 1),
 ];
 
+/// Symbols of one capital letter and the like, which mean something else as small letters.
+const SYMBOLS: &[(&str, &str)] = &[
+    ("N", "newton"),
+    ("J", "joule"),
+    ("W", "watt"),
+    ("V", "volt"),
+    ("A", "ampere"),
+    ("K", "kelvin"),
+    ("Pa", "pascal"),
+];
+
+/// Whether a word is a symbol that only capitals make a unit.
+pub(crate) fn is_unit_symbol(word: &str) -> bool {
+    SYMBOLS.iter().any(|(symbol, _)| *symbol == word)
+}
+
 fn row(word: &str) -> Option<&'static Row> {
+    let word = SYMBOLS.iter().find(|(symbol, _)| *symbol == word).map_or(word, |(_, name)| *name);
     let lower = word.to_lowercase();
     let find = |key: &str| TABLE.iter().find(|row| row.0 == key);
     find(&lower).or_else(|| lower.strip_suffix('s').and_then(find))
@@ -122,8 +184,10 @@ fn row(word: &str) -> Option<&'static Row> {
 
 /// Whether a run of letters in a formula is a unit. Single letters are variables there, and so is `in`.
 pub(crate) fn is_unit_word(word: &str) -> bool {
-    multiplier(word).is_some()
-        || word.len() > 1 && word != "in" && word != "as" && word != "ms" && word != "gs" && row(word).is_some()
+    // Products of variables rather than units.
+    const PRODUCTS: [&str; 12] = ["in", "as", "ms", "gs", "qt", "cl", "kw", "kv", "kj", "hz", "ns", "pa"];
+    let lower = word.to_lowercase();
+    multiplier(word).is_some() || word.len() > 1 && !PRODUCTS.contains(&lower.as_str()) && row(word).is_some()
 }
 
 /// The power of ten that a word after a number stands for: `5 million`.
@@ -159,7 +223,8 @@ impl Unit {
             match word.to_lowercase().as_str() {
                 "square" | "sq" | "squared" => power = 2,
                 "cubic" | "cu" | "cubed" => power = 3,
-                "of" | "the" | "a" => {}
+                "of" | "the" => {}
+                "a" if word == "a" => {}
                 _ => rest.push(word),
             }
         }
@@ -177,9 +242,66 @@ impl Unit {
                 _ => unit,
             };
         }
+        if let Some(unit) = Self::per(&rest, power) {
+            return unit;
+        }
+        if let [fluid, ounce] = rest.as_slice()
+            && matches!(fluid.to_lowercase().as_str(), "fl" | "fluid")
+            && Self::named(ounce).name == "ounce"
+        {
+            return Self {
+                name: "fluid ounce".to_owned(),
+                kind: Volume,
+                factor: ratio(3_785_411_784, 128_000_000_000),
+            };
+        }
         let normal: Vec<String> = rest.iter().map(|word| Self::named(word).name).collect();
         Self { name: normal.join(" "), kind: Other, factor: ratio(1, 1) }
     }
+}
+
+impl Unit {
+    /// One unit in another: `km per h`, `miles an hour`, `m per s` with the exponent behind it.
+    fn per(words: &[&str], power: u32) -> Option<Self> {
+        let [above, "per" | "an", below] = words else { return None };
+        let (above, below) = (Self::named(above), Self::named(below));
+        let power = i32::try_from(power).ok().filter(|power| (1..=3).contains(power))?;
+        // A cubic metre is a thousand litres.
+        let (kind, scale) = match (below.kind, power) {
+            (Length, 2) => (Area, ratio(1, 1)),
+            (Length, 3) => (Volume, ratio(1000, 1)),
+            (kind, _) => (kind, ratio(1, 1)),
+        };
+        let left = if kind == below.kind { power } else { 1 };
+        let weights = weight(above.kind)? - left * weight(kind)?;
+        let factor = &above.factor / (below.factor.pow(power) * scale);
+        let speed = weight(Length)? - weight(Time)?;
+        let kind = if weights == speed { Speed } else { Compound(weights) };
+        let name = if power == 1 {
+            format!("{} per {}", above.name, below.name)
+        } else {
+            format!("{} per {}^{power}", above.name, below.name)
+        };
+        Some(Self { name, kind, factor })
+    }
+}
+
+/// A weight for each kind, so far apart that sums of few of them differ.
+fn weight(kind: UnitKind) -> Option<i32> {
+    let place = match kind {
+        Length => 0,
+        Time => 1,
+        Mass => 2,
+        Money => 3,
+        Area => 4,
+        Volume => 5,
+        Energy => 6,
+        Force => 7,
+        Power => 8,
+        Angle => 9,
+        _ => return None,
+    };
+    Some(7i32.pow(place))
 }
 
 fn ratio(num: i64, den: i64) -> BigRational {
@@ -197,6 +319,15 @@ mod tests {
         assert_eq!(Unit::phrase(&words("meters"), 1).name, "m");
         assert_eq!(Unit::phrase(&words("children tickets"), 1).kind, Other);
         assert_eq!(Unit::phrase(&words("cm"), 3).factor, Unit::phrase(&words("ml"), 1).factor);
+        let unit = |text: &str, power: u32| Unit::phrase(&words(text), power);
+        assert_eq!(unit("km per h", 1).factor, unit("m per s", 1).factor * ratio(5, 18));
+        assert_eq!(unit("miles per hour", 1).factor, unit("mph", 1).factor);
+        assert_eq!(unit("km per h", 1).kind, unit("mph", 1).kind);
+        assert_ne!(unit("m per s", 2).kind, unit("m per s", 1).kind);
+        assert_eq!(unit("g per cm", 3).factor, unit("kg per l", 1).factor);
+        assert_ne!(unit("kg per m", 3).factor, unit("g per cm", 3).factor);
+        assert_eq!(unit("quarts", 1).factor * ratio(4, 1), unit("gallon", 1).factor);
+        assert_eq!(unit("A", 1).name, "ampere");
         assert!(is_unit_word("dollars"));
         assert!(!is_unit_word("m"));
     }
