@@ -74,7 +74,7 @@ impl Between {
         let of = |dataset: &DatasetFindings| {
             let own = dataset.trace_ids.iter().map(|id| by_trace.get(id.as_str()).copied());
             let group = Group::of_study(model, dataset, settings.window);
-            with_difficulty(&group, &own.collect::<Vec<_>>(), settings)
+            with_difficulty(&group, &dataset.problems, &own.collect::<Vec<_>>(), settings)
         };
         let own = found.iter().filter(|dataset| !dataset.is_pooled);
         let groups = own.map(|dataset| Group::of_study(model, dataset, settings.window)).chain(others);

@@ -37,7 +37,7 @@ impl What {
         match self.contrast {
             None => group.columns.get(&self.column).into_iter().flatten().flatten().copied().collect(),
             Some(contrast) => {
-                let traces = group.by_trace(&self.column.smoothing);
+                let traces = group.by_problem(&self.column.smoothing);
                 traces.iter().flatten().filter_map(|z| contrast.of(z)).collect()
             }
         }
@@ -61,7 +61,7 @@ pub struct Spread {
     pub set: String,
     /// What is compared.
     pub what: What,
-    /// The groups, by name, with the mean of their traces in Fisher's z.
+    /// The groups, by name, with the mean of their problems in Fisher's z.
     pub means: Vec<(String, f64)>,
     /// Q, I^2 and the mean under random effects, in Fisher's z.
     pub found: Heterogeneity,
@@ -74,13 +74,13 @@ pub struct Pair {
     pub what: What,
     /// The groups, by name.
     pub groups: [String; 2],
-    /// Traces of each.
+    /// Problems of each.
     pub n: [usize; 2],
-    /// Mean of the traces of each, in Fisher's z.
+    /// Mean of the problems of each, in Fisher's z.
     pub means: [f64; 2],
     /// First less second.
     pub found: Difference,
-    /// Its interval by the bootstrap of the traces of both; `None` where undefined.
+    /// Its interval by the bootstrap of the problems of both; `None` where undefined.
     pub interval: Option<(f64, f64)>,
 }
 

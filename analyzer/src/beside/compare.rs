@@ -1,9 +1,9 @@
 //! Does one signal rank the same labels better than another?
 //!
-//! Paired on traces first, which needs no model of the dependence between the two: both are ranked against the labels
-//! of the same tokens of a trace, `d_i = atanh(rho_a,i) - atanh(rho_b,i)`, with the trace bootstrap of the mean,
-//! Wilcoxon's signed-rank test and the exact sign-flip test. Beside it stand the three tests for two dependent
-//! correlations ([`epikv_stats::dependent`]) on the coefficients within traces and `n` = traces, for comparison with
+//! Paired on problems first, which needs no model of the dependence between the two: both are ranked against the labels
+//! of the same tokens of a trace, `d_i = atanh(rho_a,i) - atanh(rho_b,i)`, averaged over the traces of a problem, with the
+//! bootstrap over problems of the mean, Wilcoxon's signed-rank test and the exact sign-flip test. Beside it stand the three tests for two dependent
+//! correlations ([`epikv_stats::dependent`]) on the coefficients within traces and `n` = problems, for comparison with
 //! published tables: they were derived for Pearson's r of independent units.
 //!
 //! Signs count: a signal that ranks important tokens lowest is worse than one that does not rank them at all. A `-` before
@@ -23,7 +23,8 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::study::column::smooth;
 use crate::study::join::Labelled;
-use crate::study::pools::problem_sets;
+use crate::study::pools::{problem_sets, problems};
+use crate::study::problems::Problems;
 use crate::study::resamples::Resamples;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
@@ -113,23 +114,25 @@ pub struct Comparison {
     pub sides: [Side; 2],
     /// Traces at which both coefficients are defined.
     pub n_traces: usize,
+    /// Their problems: the units of every figure.
+    pub n_problems: usize,
     /// Their tokens at which both are defined.
     pub n_tokens: u64,
     /// Rho within traces of each side with the labels.
     pub rho: [Option<f64>; 2],
     /// Rho within traces between the sides.
     pub rho_between: Option<f64>,
-    /// Mean over traces of the difference in Fisher's z, first less second.
+    /// Mean over problems of the difference in Fisher's z, first less second.
     pub difference: Option<f64>,
-    /// Its interval by the trace bootstrap.
+    /// Its interval by the bootstrap over problems.
     pub interval: Option<(f64, f64)>,
-    /// Traces at which the first has the larger coefficient.
+    /// Problems at which the first has the larger coefficient.
     pub n_larger: usize,
     /// Two-sided p-value of Wilcoxon's signed-rank test of the differences.
     pub p_signed_rank: Option<f64>,
-    /// Two-sided p-value of the exact sign-flip test; `None` above 40 traces.
+    /// Two-sided p-value of the exact sign-flip test; `None` above 40 problems.
     pub p_sign_flip: Option<f64>,
-    /// Williams' t on `n_traces`.
+    /// Williams' t on `n_problems`.
     pub williams: Option<Test>,
     /// Meng, Rosenthal and Rubin's z.
     pub meng: Option<Test>,
@@ -158,7 +161,9 @@ pub fn compare(samples: &[Sample], pairs: &[[Side; 2]], settings: &Settings) -> 
     let sets = problem_sets(samples, &settings.pools);
     let of = |(dataset, own, pair): &(&String, &Vec<&Sample>, [Side; 2])| {
         let traces = own.par_iter().map(|sample| OfTrace::of(sample, pair, settings)).collect::<Result<Vec<_>>>()?;
-        Ok(comparison(dataset, *pair, &traces.into_iter().flatten().collect::<Vec<_>>(), &resamples, settings))
+        let problems = problems(own).only(|trace| traces[trace].is_some());
+        let traces: Vec<OfTrace> = traces.into_iter().flatten().collect();
+        Ok(comparison(dataset, *pair, &traces, &problems, &resamples, settings))
     };
     let planned = sets.iter().flat_map(|(name, own)| pairs.iter().map(move |pair| (name, own, *pair)));
     planned.collect::<Vec<_>>().par_iter().map(of).collect()
@@ -195,12 +200,13 @@ fn comparison(
     dataset: &str,
     sides: [Side; 2],
     traces: &[OfTrace],
+    problems: &Problems,
     resamples: &Resamples,
     settings: &Settings,
 ) -> Comparison {
-    let mean_z = |at: usize| mean(&traces.iter().map(|trace| trace.z[at]).collect::<Vec<_>>());
-    let [a, b, between] = [0, 1, 2].map(|at| mean_z(at).map(f64::tanh));
-    let differences: Vec<f64> = traces.iter().map(|trace| trace.z[0] - trace.z[1]).collect();
+    let of_problems = |of: &dyn Fn(&OfTrace) -> f64| problems.means(&traces.iter().map(of).collect::<Vec<_>>());
+    let [a, b, between] = [0, 1, 2].map(|at| mean(&of_problems(&|trace| trace.z[at])).map(f64::tanh));
+    let differences = of_problems(&|trace| trace.z[0] - trace.z[1]);
     let difference = mean(&differences);
     let draws = resamples.draws_of_mean(&differences);
     // Clipping before Fisher's z can leave a mean a rounding step outside the range.
@@ -208,11 +214,12 @@ fn comparison(
     let tests = inside(a)
         .zip(inside(b))
         .zip(inside(between))
-        .and_then(|((a, b), between)| dependent_correlations(a, b, between, traces.len() as u64));
+        .and_then(|((a, b), between)| dependent_correlations(a, b, between, problems.len() as u64));
     Comparison {
         dataset: dataset.to_owned(),
         sides,
         n_traces: traces.len(),
+        n_problems: problems.len(),
         n_tokens: traces.iter().map(|trace| trace.n_tokens).sum(),
         rho: [a, b],
         rho_between: between,
@@ -235,13 +242,13 @@ pub fn markdown(comparisons: &[Comparison]) -> String {
         let [a, b] = c.sides;
         let interval = c.interval.map_or_else(|| "[-]".to_owned(), |(lo, hi)| format!("[{lo:+.3}, {hi:+.3}]"));
         format!(
-            "- {}: {a} ({}) less {b} ({}): z differs by {} {interval} on average over {} traces ({} with {a} above), \
-             signed-rank p {}; rho between them {}, with n = traces p {} (Williams), {} (Meng), {} (Steiger)",
+            "- {}: {a} ({}) less {b} ({}): z differs by {} {interval} on average over {} problems ({} with {a} above), \
+             signed-rank p {}; rho between them {}, with n = problems p {} (Williams), {} (Meng), {} (Steiger)",
             c.dataset,
             signed(c.rho[0]),
             signed(c.rho[1]),
             signed(c.difference),
-            c.n_traces,
+            c.n_problems,
             c.n_larger,
             p_text(c.p_signed_rank),
             signed(c.rho_between),

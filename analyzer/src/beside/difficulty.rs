@@ -1,13 +1,13 @@
 //! Do other layers predict the labels on harder problems?
 //!
-//! Every trace `i` has a difficulty `d_i` (the level of its problem, or else how long it reasons) and a coefficient at
-//! each layer of `hs_l2`, `z_il = atanh(rho_il)`. The question is whether the profile over layers changes with
-//! difficulty, not whether all coefficients do, so a trace's mean over layers is subtracted first:
+//! Every problem `i` has a difficulty `d_i` (its level, or else how long its traces reason on average) and a coefficient at
+//! each layer of `hs_l2`, `z_il`, the mean of `atanh(rho_l)` over its traces. The question is whether the profile over layers changes with
+//! difficulty, not whether all coefficients do, so a problem's mean over layers is subtracted first:
 //!
 //! ```text
 //! y_il        = z_il - mean_l z_il
-//! rho_l       = Spearman's rho over traces of y_il with d_i          interval: trace bootstrap
-//! interaction = sum_l rho_l^2                                        p: difficulties permuted over traces
+//! rho_l       = Spearman's rho over problems of y_il with d_i        interval: bootstrap over problems
+//! interaction = sum_l rho_l^2                                        p: difficulties permuted over problems
 //! ```
 //!
 //! `p_maxt` corrects the layers for one another by the same permutations. Beside the layers stand the contrasts of
@@ -19,25 +19,26 @@ use epikv_stats::spearman;
 use rayon::prelude::*;
 
 use crate::beside::groups::{Contrast, Group};
+use crate::study::problems::Problems;
 use crate::study::resamples::Resamples;
 use crate::study::settings::Settings;
 use crate::study::tested::p_text;
 
-/// Traces that a coefficient over traces needs.
-const MIN_TRACES: usize = 4;
+/// Problems that a coefficient over problems needs.
+const MIN_PROBLEMS: usize = 4;
 
 /// What a row is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// All layers at once.
     Interaction,
-    /// One layer, less the trace's mean over layers.
+    /// One layer, less the problem's mean over layers.
     Layer(usize),
     /// A contrast over layers.
     Contrast(Contrast),
 }
 
-/// One row: correlation of a number of a trace with difficulty. Undefined parts are `None`.
+/// One row: correlation of a number of a problem with difficulty. Undefined parts are `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithDifficulty {
     /// The problem set.
@@ -46,11 +47,13 @@ pub struct WithDifficulty {
     pub smoothing: String,
     /// What it is about.
     pub unit: Unit,
-    /// Traces with a difficulty and all coefficients.
+    /// Problems with a difficulty and all coefficients.
+    pub n_problems: usize,
+    /// Their traces.
     pub n_traces: usize,
-    /// Rho over traces with difficulty; for the interaction the sum of its squares over layers.
+    /// Rho over problems with difficulty; for the interaction the sum of its squares over layers.
     pub statistic: Option<f64>,
-    /// Interval of rho by the trace bootstrap; `None` for the interaction.
+    /// Interval of rho by the bootstrap over problems; `None` for the interaction.
     pub interval: Option<(f64, f64)>,
     /// p-value under permuted difficulties, two-sided for rho.
     pub p: Option<f64>,
@@ -58,27 +61,43 @@ pub struct WithDifficulty {
     pub p_maxt: Option<f64>,
 }
 
-/// Every smoother of the step norm in a group; `difficulty` has one entry a trace, `None` where it is unknown.
+/// Every smoother of the step norm in a group; `difficulty` has one entry a trace of its `problems`, `None` where it is
+/// unknown. A problem has the mean over its traces.
 ///
 /// # Panics
-/// If there is not one entry a trace.
-pub fn with_difficulty(group: &Group, difficulty: &[Option<f64>], settings: &Settings) -> Vec<WithDifficulty> {
-    let of = |smoothing: &&str| of_smoothing(group, smoothing, difficulty, settings);
+/// If there is not one entry a trace, or the group has other problems.
+pub fn with_difficulty(
+    group: &Group,
+    problems: &Problems,
+    difficulty: &[Option<f64>],
+    settings: &Settings,
+) -> Vec<WithDifficulty> {
+    assert_eq!(problems.of_traces().len(), difficulty.len(), "one difficulty a trace");
+    let of = |smoothing: &&str| of_smoothing(group, smoothing, problems, difficulty, settings);
     group.smoothings().iter().flat_map(of).collect()
 }
 
 fn of_smoothing(
     group: &Group,
     smoothing: &str,
+    problems: &Problems,
     difficulty: &[Option<f64>],
     settings: &Settings,
 ) -> Vec<WithDifficulty> {
-    let traces = group.by_trace(smoothing);
-    assert_eq!(traces.len(), difficulty.len(), "one difficulty a trace");
-    let known = traces.into_iter().zip(difficulty).filter_map(|(z, difficulty)| Some((z?, (*difficulty)?)));
-    let (z, difficulty): (Vec<Vec<f64>>, Vec<f64>) = known.unzip();
+    let of_problems = group.by_problem(smoothing);
+    assert_eq!(of_problems.len(), problems.len(), "the problems of the group");
+    let difficulty = problems.means_of_defined(difficulty);
+    let mut n_samples = vec![0; problems.len()];
+    problems.of_traces().iter().for_each(|&problem| n_samples[problem] += 1);
+    let known = of_problems
+        .into_iter()
+        .zip(difficulty)
+        .zip(n_samples)
+        .filter_map(|((z, difficulty), n_samples)| Some(((z?, difficulty?), n_samples)));
+    let (known, n_samples): (Vec<(Vec<f64>, f64)>, Vec<usize>) = known.unzip();
+    let (z, difficulty): (Vec<Vec<f64>>, Vec<f64>) = known.into_iter().unzip();
     let n_layers = group.n_layers(smoothing);
-    // One column a unit, `[units][traces]`.
+    // One column a unit, `[units][problems]`.
     let of_layer = |layer: usize| -> Vec<f64> {
         let centred = |z: &Vec<f64>| z[layer] - z.iter().sum::<f64>() / n_layers as f64;
         z.iter().map(centred).collect()
@@ -90,7 +109,7 @@ fn of_smoothing(
     }
     let rho = |difficulty: &[f64]| -> Vec<Option<f64>> {
         let of = |(_, values): &(Unit, Vec<f64>)| {
-            if values.len() < MIN_TRACES { None } else { spearman(values, difficulty) }
+            if values.len() < MIN_PROBLEMS { None } else { spearman(values, difficulty) }
         };
         units.iter().map(of).collect()
     };
@@ -111,7 +130,8 @@ fn of_smoothing(
         dataset: group.dataset.clone(),
         smoothing: smoothing.to_owned(),
         unit,
-        n_traces: difficulty.len(),
+        n_problems: difficulty.len(),
+        n_traces: n_samples.iter().sum(),
         statistic,
         interval,
         p,
@@ -147,8 +167,8 @@ pub fn markdown(found: &[WithDifficulty], what: &str, settings: &Settings) -> St
         let start = format!("- {}, hs_l2 {}", row.dataset, row.smoothing);
         match row.unit {
             Unit::Interaction => Some(format!(
-                "{start}: layer x difficulty over {} traces, sum of squared rho {statistic:.2}, p {}",
-                row.n_traces,
+                "{start}: layer x difficulty over {} problems, sum of squared rho {statistic:.2}, p {}",
+                row.n_problems,
                 p_text(row.p)
             )),
             Unit::Contrast(contrast) => Some(format!(
@@ -190,7 +210,7 @@ mod tests {
     fn found(strength: f64) -> Vec<WithDifficulty> {
         let (traces, difficulty) = traces(strength);
         let settings = Settings { surrogates: 199, replicates: 200, ..settings() };
-        with_difficulty(&group("m", "d", &traces), &difficulty, &settings)
+        with_difficulty(&group("m", "d", &traces), &Problems::each(traces.len()), &difficulty, &settings)
     }
 
     fn get(found: &[WithDifficulty], unit: Unit) -> &WithDifficulty {
@@ -222,7 +242,7 @@ mod tests {
             }
         }
         let settings = Settings { surrogates: 199, replicates: 0, ..settings() };
-        let shifted = with_difficulty(&group("m", "d", &traces), &difficulty, &settings);
+        let shifted = with_difficulty(&group("m", "d", &traces), &Problems::each(traces.len()), &difficulty, &settings);
         let of = |unit| get(&shifted, unit);
         assert!(of(Unit::Contrast(Contrast::BandA)).statistic > Some(0.9));
         let (got, want) = (of(Unit::Interaction).statistic, get(&found(0.0), Unit::Interaction).statistic);
@@ -233,8 +253,12 @@ mod tests {
     fn too_few_traces_give_nothing() {
         let (traces, mut difficulty) = traces(1.0);
         difficulty[3..].fill(None);
-        let found = with_difficulty(&group("m", "d", &traces), &difficulty, &settings());
-        assert!(found.iter().all(|row| row.n_traces == 3 && row.statistic.is_none() && row.p.is_none()));
+        let found = with_difficulty(&group("m", "d", &traces), &Problems::each(traces.len()), &difficulty, &settings());
+        assert!(
+            found
+                .iter()
+                .all(|row| row.n_problems == 3 && row.n_traces == 3 && row.statistic.is_none() && row.p.is_none())
+        );
         assert_eq!(markdown(&found, "made", &Settings { window: epikv_signals::DEFAULT_WINDOW, ..settings() }), "");
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! Tokens of a window share its label and neighbours share ranks, so that a hypergeometric test would find everything. The
 //! p-values are those of the coefficient between class and set under other sets ([`epikv_stats::surrogate`]): those of
-//! other traces at matched relative position, and the trace's own, shifted around its end, which with fixed counts is a test
+//! other problems at matched relative position, and the trace's own, shifted around its end, which with fixed counts is a test
 //! of `n_both` itself.
 
 use epikv_signals::{EPIKV_LAYERS, Smoother, map_layer};
@@ -27,6 +27,8 @@ use crate::beside::token_class::TokenClass;
 use crate::record::Column;
 use crate::study::bands::BAND_SIGNAL;
 use crate::study::join::Labelled;
+use crate::study::pools::problems;
+use crate::study::problems::Problems;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
 use crate::study::tested::p_text;
@@ -51,6 +53,8 @@ pub struct Enrichment {
     pub class: TokenClass,
     /// Traces with a token.
     pub n_traces: usize,
+    /// Their problems: the units of the tests.
+    pub n_problems: usize,
     /// Tokens compared.
     pub n_tokens: u64,
     /// Those of the class.
@@ -102,13 +106,14 @@ pub fn enrichment(
             .filter(|((sample, _), _)| sample.dataset == name)
             .map(|((sample, limits), classes)| Trace { sample, limits: *limits, classes })
             .collect();
+        let problems = problems(&own.iter().map(|trace| trace.sample).collect::<Vec<_>>());
         let columns = columns(&own, n_layers, settings.window);
         let sets = columns.iter().flat_map(|side| [("top", Some(*side)), ("kept", Some(*side))]);
         let sets: Vec<(&'static str, Option<Side>)> = std::iter::once((LABEL, None)).chain(sets).collect();
         let of_set = |&(set, side): &(&'static str, Option<Side>)| {
             let members: Vec<Members> = own.iter().map(|trace| trace.members(set, side)).collect();
             let column = side.map_or_else(|| LABEL.to_owned(), |side| side.to_string());
-            of_classes(name, set, &column, &members, settings)
+            of_classes(name, set, &column, &members, &problems, settings)
         };
         all.extend(sets.par_iter().map(of_set).collect::<Vec<_>>().into_iter().flatten());
     }
@@ -177,8 +182,10 @@ fn of_classes(
     set: &'static str,
     column: &str,
     traces: &[Members],
+    problems: &Problems,
     settings: &Settings,
 ) -> Vec<Enrichment> {
+    let problems = problems.only(|trace| !traces[trace].is_empty());
     let traces: Vec<&Members> = traces.iter().filter(|members| !members.is_empty()).collect();
     let count = |is: &dyn Fn(&(TokenClass, bool)) -> bool| -> Vec<u64> {
         traces.iter().map(|members| members.iter().filter(|token| is(token)).count() as u64).collect()
@@ -196,13 +203,15 @@ fn of_classes(
                 Labelled::new(members.iter().map(|&(own, inside)| (value(own == class), inside)))
             })
             .collect();
-        let [tested, _] = tested::test(&columns.iter().collect::<Vec<_>>(), settings.surrogates, settings.seed);
+        let [tested, _] =
+            tested::test(&columns.iter().collect::<Vec<_>>(), &problems, settings.surrogates, settings.seed);
         Enrichment {
             dataset: dataset.to_owned(),
             set,
             column: column.to_owned(),
             class,
             n_traces: traces.len(),
+            n_problems: problems.len(),
             n_tokens: n_tokens.iter().sum(),
             n_class: n_class.iter().sum(),
             n_set: n_set.iter().sum(),
@@ -224,7 +233,7 @@ pub fn markdown(found: &[Enrichment]) -> String {
     let ratio = |e: &Enrichment| e.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
     let line = |e: &Enrichment| {
         format!(
-            "- {}: {} are {} of {} important tokens, {:.1} by chance: ratio {}, p {} (other traces), {} (shifted)",
+            "- {}: {} are {} of {} important tokens, {:.1} by chance: ratio {}, p {} (other problems), {} (shifted)",
             e.dataset,
             e.class.name(),
             e.n_both,

@@ -1,9 +1,10 @@
-//! Coefficients of many traces by column, for comparisons of problem sets and models.
+//! Coefficients of many problems by column, for comparisons of problem sets and models.
 //!
 //! A group is one problem set under one model. It comes from this study, or from the `correlations_by_trace` of another
-//! run. Besides the columns there are contrasts over the layers of `hs_l2`, one number a trace:
+//! run. A problem has one coefficient, the mean over its traces in Fisher's z. Besides the columns there are contrasts over the
+//! layers of `hs_l2`, one number a problem:
 //!
-//! | contrast | of the `z_l = atanh(rho_l)` of a trace |
+//! | contrast | of the `z_l`, the mean of `atanh(rho_l)` over the traces of a problem |
 //! | --- | --- |
 //! | `band_a`, `band_b` | mean over the layers of the band, mapped to the model's depth |
 //! | `a_less_b` | their difference |
@@ -47,7 +48,7 @@ epikv_words::words! {
 }
 
 impl Contrast {
-    /// Of the coefficients of a trace, one a layer; `None` without layers.
+    /// Of the coefficients of a problem, one a layer; `None` without layers.
     pub fn of(self, z: &[f64]) -> Option<f64> {
         let band = |at: usize| mean(z.get(Band::both(z.len())[at].layers.clone())?);
         match self {
@@ -72,7 +73,7 @@ pub struct Group {
     pub run: String,
     /// The problem set.
     pub dataset: String,
-    /// Fisher's z of each trace, `[n]`, null where its coefficient is undefined, by column.
+    /// Fisher's z of each problem, `[n]`, the mean over its traces, null where no coefficient is defined, by column.
     pub columns: BTreeMap<ColumnKey, Vec<Option<f64>>>,
 }
 
@@ -87,30 +88,42 @@ impl Group {
                 smoothing: finding.smoother.name(window),
             };
             let z = finding.correlation.by_trace.iter().map(|rho| rho.as_ref().ok().map(|t| clipped_z(t.rho).0));
-            (key, z.collect())
+            (key, found.problems.means_of_defined(&z.collect::<Vec<_>>()))
         };
         Self { run: run.to_owned(), dataset: found.dataset.clone(), columns: of_model.map(column).collect() }
     }
 
     /// The columns of the model in the rows of another run, problem sets in order of their names.
     pub fn of_rows(run: &str, rows: &[CorrelationsByTrace]) -> Vec<Self> {
-        // Traces stand in order of their names, whatever the order of the rows.
-        let mut traces: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+        // Problems stand in order of their names, whatever the order of the rows. Files of earlier versions do not name
+        // them; there every trace stands for its own.
+        let unit = |row: &CorrelationsByTrace| {
+            (row.problem_id.clone(), row.problem_id.is_none().then(|| row.trace_id.clone()))
+        };
+        let mut groups: BTreeMap<&str, Self> = BTreeMap::new();
+        let mut units: BTreeMap<&str, BTreeMap<_, usize>> = BTreeMap::new();
         for row in rows {
-            traces.entry(&row.dataset).or_default().insert(&row.trace_id, 0);
+            units.entry(&row.dataset).or_default().insert(unit(row), 0);
+            let empty = || Self { run: run.to_owned(), dataset: row.dataset.clone(), columns: <_>::default() };
+            groups.entry(&row.dataset).or_insert_with(empty);
         }
-        for own in traces.values_mut() {
+        for own in units.values_mut() {
             own.values_mut().enumerate().for_each(|(at, place)| *place = at);
         }
-        let empty =
-            |dataset: &&str| Self { run: run.to_owned(), dataset: (*dataset).to_owned(), columns: <_>::default() };
-        let mut groups: BTreeMap<&str, Self> = traces.keys().map(|dataset| (*dataset, empty(dataset))).collect();
+        let mut sums: BTreeMap<(&str, ColumnKey), Vec<(f64, u32)>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.source == Source::Model.name()) {
-            let own = &traces[row.dataset.as_str()];
+            let own = &units[row.dataset.as_str()];
             let key = ColumnKey { signal: row.signal.clone(), layer: row.layer, smoothing: row.smoothing.clone() };
-            if let Some(group) = groups.get_mut(row.dataset.as_str()) {
-                let column = group.columns.entry(key).or_insert_with(|| vec![None; own.len()]);
-                column[own[row.trace_id.as_str()]] = row.rho.map(|rho| clipped_z(rho).0);
+            let column = sums.entry((&row.dataset, key)).or_insert_with(|| vec![(0.0, 0); own.len()]);
+            if let Some(rho) = row.rho {
+                let (sum, n) = &mut column[own[&unit(row)]];
+                (*sum, *n) = (*sum + clipped_z(rho).0, *n + 1);
+            }
+        }
+        for ((dataset, key), column) in sums {
+            let means = column.into_iter().map(|(sum, n)| (n > 0).then(|| sum / f64::from(n))).collect();
+            if let Some(group) = groups.get_mut(dataset) {
+                group.columns.insert(key, means);
             }
         }
         groups.into_values().collect()
@@ -132,11 +145,11 @@ impl Group {
         self.columns.iter().filter(|(key, _)| is(key)).map(|(_, column)| column).collect()
     }
 
-    /// The coefficients of the step norm, `[traces][layers]`, `None` for a trace that lacks one.
-    pub fn by_trace(&self, smoothing: &str) -> Vec<Option<Vec<f64>>> {
+    /// The coefficients of the step norm, `[problems][layers]`, `None` for a problem that lacks one.
+    pub fn by_problem(&self, smoothing: &str) -> Vec<Option<Vec<f64>>> {
         let layers = self.layers(smoothing);
         let n = layers.first().map_or(0, |column| column.len());
-        (0..n).map(|trace| layers.iter().map(|column| column[trace]).collect()).collect()
+        (0..n).map(|problem| layers.iter().map(|column| column[problem]).collect()).collect()
     }
 
     /// Smoothers of the step norm, in order of their names.
@@ -153,7 +166,7 @@ impl Group {
 pub(crate) mod tests {
     use super::*;
 
-    /// A group of traces whose coefficients over layers are given.
+    /// A group of problems whose coefficients over layers are given.
     pub(crate) fn group(run: &str, dataset: &str, traces: &[Vec<f64>]) -> Group {
         let n_layers = traces.first().map_or(0, Vec::len);
         let column = |layer: usize| {
@@ -180,6 +193,7 @@ pub(crate) mod tests {
     fn rows_of_another_run_are_read_by_trace() {
         let row = |trace: &str, dataset: &str, layer: i16, rho: Option<f64>, source: &str| CorrelationsByTrace {
             trace_id: trace.to_owned(),
+            problem_id: None,
             dataset: dataset.to_owned(),
             source: source.to_owned(),
             signal: "hs_l2".to_owned(),
@@ -206,8 +220,13 @@ pub(crate) mod tests {
         let groups = Group::of_rows("other", &rows);
         assert_eq!(groups.iter().map(Group::name).collect::<Vec<_>>(), ["other, x", "other, y"]);
         let z = |rho: f64| clipped_z(rho).0;
-        assert_eq!(groups[0].by_trace("mean64"), [None, Some(vec![z(0.5), z(0.1)])]);
+        assert_eq!(groups[0].by_problem("mean64"), [None, Some(vec![z(0.5), z(0.1)])]);
         assert_eq!((groups[0].n_layers("mean64"), groups[0].smoothings()), (2, vec!["mean64"]));
-        assert_eq!(groups[1].by_trace("mean64"), [Some(vec![z(0.2)])]);
+        assert_eq!(groups[1].by_problem("mean64"), [Some(vec![z(0.2)])]);
+        // Two samples of one problem are one unit.
+        let same = |row: CorrelationsByTrace| CorrelationsByTrace { problem_id: Some("p".to_owned()), ..row };
+        let rows = [row("a", "x", 0, Some(0.5), "model"), row("b", "x", 0, Some(0.1), "model")].map(same);
+        let want = f64::midpoint(z(0.5), z(0.1));
+        assert_eq!(Group::of_rows("other", &rows)[0].by_problem("mean64"), [Some(vec![want])]);
     }
 }

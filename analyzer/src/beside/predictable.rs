@@ -12,7 +12,7 @@ use epikv_stats::spearman;
 use crate::error::Result;
 use crate::study::bands::{BAND_SIGNAL, Band};
 use crate::study::column::smooth;
-use crate::study::pools::problem_sets;
+use crate::study::pools::{problem_sets, problems};
 use crate::study::resamples::Resamples;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
@@ -27,9 +27,11 @@ pub struct GivenSurprisal {
     pub dataset: String,
     /// Traces at which both coefficients are defined.
     pub n_traces: usize,
+    /// Their problems: the units of the figures.
+    pub n_problems: usize,
     /// Rho within traces.
     pub rho: Option<f64>,
-    /// Its interval by the trace bootstrap.
+    /// Its interval by the bootstrap over problems.
     pub interval: Option<(f64, f64)>,
     /// Rho within traces given the surprisal.
     pub given: Option<f64>,
@@ -46,16 +48,18 @@ pub fn given_surprisal(samples: &[Sample], n_layers: usize, settings: &Settings)
     let resamples = Resamples::new(settings.seed, settings.replicates);
     let mut found = Vec::new();
     for (dataset, own) in problem_sets(samples, &settings.pools) {
-        let of = |sample: &&Sample| of_trace(sample, &band, settings).transpose();
-        let z = own.iter().filter_map(of).collect::<Result<Vec<_>>>()?;
+        let z = own.iter().map(|sample| of_trace(sample, &band, settings)).collect::<Result<Vec<_>>>()?;
+        let problems = problems(&own).only(|trace| z[trace].is_some());
+        let z: Vec<[f64; 2]> = z.into_iter().flatten().collect();
         let figure = |at: usize| {
-            let z: Vec<f64> = z.iter().map(|z| z[at]).collect();
+            let z = problems.means(&z.iter().map(|z| z[at]).collect::<Vec<f64>>());
             let rho = mean_of_counts(&z, &vec![1; z.len()]).map(f64::tanh);
             (rho, rho.and_then(|rho| resamples.draws_of_rho(&z).interval(rho, settings.confidence)))
         };
         let ((rho, interval), (given, given_interval)) = (figure(0), figure(1));
         if rho.is_some() {
-            found.push(GivenSurprisal { dataset, n_traces: z.len(), rho, interval, given, given_interval });
+            let (n_traces, n_problems) = (z.len(), problems.len());
+            found.push(GivenSurprisal { dataset, n_traces, n_problems, rho, interval, given, given_interval });
         }
     }
     Ok(found)
@@ -73,11 +77,11 @@ pub fn markdown(found: &[GivenSurprisal], n_layers: usize, settings: &Settings) 
     };
     let line = |found: &GivenSurprisal| {
         format!(
-            "- {}: {}, {}: rho within {} traces {}, given the surprisal {}",
+            "- {}: {}, {}: rho within traces of {} problems {}, given the surprisal {}",
             found.dataset,
             band.describe(),
             Smoother::Mean.name(settings.window),
-            found.n_traces,
+            found.n_problems,
             figure(found.rho, found.interval),
             figure(found.given, found.given_interval)
         )
@@ -168,9 +172,9 @@ mod tests {
         let [_, band] = Band::both(4);
         let [plain, partial] = of_trace(&sample, &band, &settings).expect("a window").expect("defined");
         assert!(plain > 0.8 && partial.abs() < 0.35, "{plain} {partial}");
-        // Six times the same trace.
+        // Six times the same trace: one problem.
         let six = found(&sample).remove(0);
-        assert_eq!((six.dataset.as_str(), six.n_traces), ("d", 6));
+        assert_eq!((six.dataset.as_str(), six.n_traces, six.n_problems), ("d", 6, 1));
         assert!((six.rho.expect("defined") - plain.tanh()).abs() < 1e-12);
         assert!((six.given.expect("defined") - partial.tanh()).abs() < 1e-12);
         assert!(markdown(&[six], 4, &settings).contains("given the surprisal"));

@@ -189,11 +189,11 @@ const MAX_REPLICATES: usize = 1000;
 
 /// The part that each trace belongs to: problems in turn, in the order in which they first come.
 fn folds(samples: &[&Sample]) -> Vec<usize> {
-    let mut problems: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut problems: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut folds = Vec::with_capacity(samples.len());
     for sample in samples {
         let next = problems.len();
-        folds.push(*problems.entry(&sample.problem_id).or_insert(next) % FOLDS);
+        folds.push(*problems.entry((&sample.dataset, &sample.problem_id)).or_insert(next) % FOLDS);
     }
     folds
 }

@@ -63,9 +63,9 @@ pub(crate) fn span(layers: &RangeInclusive<usize>) -> String {
 pub struct BandMean {
     /// Mean of the pooled rho.
     pub rho: Option<f64>,
-    /// Its lower bound by the trace bootstrap.
+    /// Its lower bound by the bootstrap over problems.
     pub boot_lo: Option<f64>,
-    /// Its upper bound by the trace bootstrap.
+    /// Its upper bound by the bootstrap over problems.
     pub boot_hi: Option<f64>,
     /// Mean of rho within traces.
     pub within: Option<f64>,
@@ -134,6 +134,7 @@ mod tests {
     use crate::study::correlate::{Intervals, correlate};
     use crate::study::findings::TraceShape;
     use crate::study::join::Labelled;
+    use crate::study::problems::Problems;
     use crate::study::resamples::Resamples;
 
     #[test]
@@ -174,6 +175,8 @@ mod tests {
             dataset: "d".to_owned(),
             is_pooled: false,
             trace_ids: Vec::new(),
+            problem_ids: Vec::new(),
+            problems: Problems::default(),
             findings: (0..4).map(finding).collect(),
         };
         let bands = Band::both(4);

@@ -3,16 +3,18 @@
 //! | name | value at position `t` of trace `i` |
 //! | --- | --- |
 //! | `position` | `t`, the token index, prompt included |
-//! | `token_identity` | mean label of the same token id in the *other* traces of the problem set; where the id is not among their labelled tokens, the mean label of all of those |
+//! | `token_identity` | mean label of the same token id in the traces of the *other* problems of the set; where the id is not among their labelled tokens, the mean label of all of those |
 //!
 //! A signal that is no better than these shows only the positions or the words of important tokens. A third baseline is
 //! a signal, [`EMBEDDING`], since it is smoothed and tested like the others.
 //!
-//! `token_identity` leaves the own trace out, so that it cannot know its labels; it is undefined for a single trace.
+//! `token_identity` leaves the own problem out, since its other samples know the labels too; it is undefined for a single
+//! problem.
 
 use std::collections::BTreeMap;
 
 use crate::study::join::Labelled;
+use crate::study::pools::problems;
 use crate::study::sample::Sample;
 
 /// The change of the embedding, which depends on two tokens and no context. It is recorded with every study.
@@ -83,7 +85,7 @@ impl Count {
     }
 }
 
-/// Counts of one trace or all: by token id, and of all ids.
+/// Counts of one problem or all: by token id, and of all ids.
 #[derive(Default)]
 struct Counts {
     by_id: BTreeMap<u32, Count>,
@@ -101,18 +103,20 @@ fn token_identity(samples: &[&Sample]) -> Vec<Labelled> {
         }
     };
     let by_trace: Vec<_> = samples.iter().map(|sample| tokens(sample)).collect();
+    let problems = problems(samples);
     let mut total = Counts::default();
-    for tokens in &by_trace {
+    let mut by_problem: Vec<Counts> = (0..problems.len()).map(|_| Counts::default()).collect();
+    for (tokens, &problem) in by_trace.iter().zip(problems.of_traces()) {
         count(tokens, &mut total);
+        count(tokens, &mut by_problem[problem]);
     }
-    let of_trace = |tokens: &Vec<(u32, bool)>| {
-        let mut own = Counts::default();
-        count(tokens, &mut own);
+    let of_trace = |(tokens, &problem): (&Vec<(u32, bool)>, &usize)| {
+        let own = &by_problem[problem];
         let elsewhere = total.all.mean_without(own.all);
         let value = |id: u32| total.by_id[&id].mean_without(own.by_id[&id]).or(elsewhere);
         Labelled::new(tokens.iter().map(|&(id, one)| (value(id), one)))
     };
-    by_trace.iter().map(of_trace).collect()
+    by_trace.iter().zip(problems.of_traces()).map(of_trace).collect()
 }
 
 #[cfg(test)]
@@ -123,24 +127,34 @@ mod tests {
     use crate::study::join::Mask;
 
     fn sample(tokens: &[(u32, bool)]) -> Sample {
+        sample_of("p", tokens)
+    }
+
+    fn sample_of(problem: &str, tokens: &[(u32, bool)]) -> Sample {
         let token_ids = tokens.iter().map(|t| t.0).collect();
         let recording = Recording { trace_id: "t".to_owned(), token_ids, n_prompt: 0, columns: Vec::new() };
         let labels: Vec<_> =
             tokens.iter().enumerate().map(|(pos, &(id, one))| label(pos as i32, id as i32, true, Some(one))).collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "d".to_owned(), problem_id: "p".to_owned(), recording, random: None, mask, windows: None }
+        Sample { dataset: "d".to_owned(), problem_id: problem.to_owned(), recording, random: None, mask, windows: None }
     }
 
     #[test]
-    fn identity_is_learnt_from_the_other_traces() {
-        let (a, b) =
-            (sample(&[(1, true), (2, false), (7, true)]), sample(&[(1, false), (2, true), (1, true), (9, true)]));
+    fn identity_is_learnt_from_the_other_problems() {
+        let a = sample_of("a", &[(1, true), (2, false), (7, true)]);
+        let b = sample_of("b", &[(1, false), (2, true), (1, true), (9, true)]);
         let found = Baseline::TokenIdentity.columns(&[&a, &b]);
         // In b, id 1 is important once of two, id 2 always; id 7 is not there, and 3 of its 4 tokens are important.
         assert_eq!(found[0].signal(), [0.5, 1.0, 0.75]);
         assert_eq!(found[1].signal(), [1.0, 0.0, 1.0, (2.0_f64 / 3.0) as f32]);
         let alone = Baseline::TokenIdentity.columns(&[&a]);
         assert_eq!((alone[0].signal().len(), alone[0].n_undefined()), (0, 3));
+        // Another sample of the same problem teaches nothing.
+        assert_eq!(
+            Baseline::TokenIdentity.columns(&[&a, &b, &b]),
+            [found[0].clone(), found[1].clone(), found[1].clone()]
+        );
+        assert_eq!(Baseline::TokenIdentity.columns(&[&a, &a])[0].signal().len(), 0);
     }
 
     #[test]

@@ -8,9 +8,10 @@ use epikv_stats::{RankScratch, SignalOrder};
 use crate::error::Result;
 use crate::record::WindowFrom;
 use crate::study::bands::BAND_SIGNAL;
-use crate::study::correlate::{Intervals, correlate, correlate_given};
+use crate::study::correlate::{Intervals, correlate_given, correlate_problems};
 use crate::study::findings::{Finding, Source, TraceShape};
 use crate::study::join::Labelled;
+use crate::study::problems::Problems;
 use crate::study::resamples::Resamples;
 use crate::study::settings::Settings;
 use crate::study::tested::{self, Tested};
@@ -31,6 +32,7 @@ pub(crate) fn finding(
     place: Place,
     traces: &[Labelled],
     windows: Option<&[Labelled]>,
+    problems: &Problems,
     with_shapes: bool,
     settings: &Settings,
     resamples: &Resamples,
@@ -48,13 +50,13 @@ pub(crate) fn finding(
         (TraceRho::of_order(trace, sorted.as_ref()), TraceShape::of(trace, sorted.as_ref()))
     };
     let (by_trace, shapes) = traces.iter().map(of).unzip();
-    let mut correlation = correlate_given(traces, by_trace, &intervals);
+    let mut correlation = correlate_given(traces, problems, by_trace, &intervals);
     if signal != BAND_SIGNAL {
         // Only the means over bands combine replicates.
         correlation.forget_draws();
     }
     let windows = windows.map(|windows| {
-        let mut correlation = correlate(windows, &intervals);
+        let mut correlation = correlate_problems(windows, problems, &intervals);
         correlation.forget_draws();
         correlation
     });

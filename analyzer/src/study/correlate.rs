@@ -3,13 +3,15 @@
 //! Two figures, always both:
 //!
 //! - **pooled**: rho and AUC over all tokens of all usable traces at once. It mixes level shifts between traces with
-//!   ranking inside them. Its interval is a Fisher form with `n` = usable traces: a convention, not a sampling theory.
-//! - **within**: one coefficient a trace, pooled as `tanh(mean(atanh(rho_i)))` with equal weights; the interval is
-//!   Student's t over the `atanh(rho_i)`, so that it contains the variance between traces. Its AUC is the plain mean.
+//!   ranking inside them. Its interval is a Fisher form with `n` = usable problems: a convention, not a sampling theory.
+//! - **within**: one coefficient a trace, pooled as `tanh` of the mean over problems of the mean over their traces of
+//!   `atanh(rho_i)`; the interval is Student's t over the means of the problems, so that it contains the variance between
+//!   them. Its AUC is the plain mean, over the samples of a problem and then over problems.
 //!
-//! Both have a trace bootstrap ([`Resamples`]) and a test against labels that cannot know the signal ([`Tested`]) besides.
-//! What pooling adds to ranking inside traces is a third figure, **between**: rho over traces of the mean signal with the
-//! share of important tokens. Its units are independent, so that its Fisher interval is one.
+//! The unit is the problem ([`Problems`]): samples of one problem are not independent. Both have a bootstrap over problems
+//! ([`Resamples`]) and a test against labels that cannot know the signal ([`Tested`]) besides.
+//! What pooling adds to ranking inside traces is a third figure, **between**: rho over problems of the mean signal with the
+//! share of important tokens, both averaged over the samples. Its units are independent, so that its Fisher interval is one.
 //!
 //! A trace is usable if its own coefficient is defined. The others are left out of both figures and counted by reason, so
 //! that both speak of the same tokens.
@@ -19,6 +21,7 @@ use epikv_stats::quantile::median;
 use epikv_stats::{BinaryRanks, Confidence, FisherMethod, RankScratch, fisher_interval, spearman};
 
 use crate::study::join::Labelled;
+use crate::study::problems::Problems;
 use crate::study::resamples::{Draws, Pool, Resamples};
 use crate::study::tested::{self, Tested};
 use crate::study::trace_rho::{TraceRho, Undefined};
@@ -28,9 +31,9 @@ use crate::study::trace_rho::{TraceRho, Undefined};
 pub struct Intervals<'r> {
     /// Level of all of them.
     pub confidence: Confidence,
-    /// Form of the pooled interval on usable traces.
+    /// Form of the pooled interval on usable problems.
     pub fisher: FisherMethod,
-    /// Replicates of the trace bootstrap; their seed also draws the surrogates.
+    /// Replicates of the bootstrap over problems; their seed also draws the surrogates.
     pub resamples: &'r Resamples,
     /// Replicates of the tests against other labels.
     pub n_surrogates: usize,
@@ -47,15 +50,15 @@ pub struct Figure {
     pub ci_lo: Option<f64>,
     /// Upper bound of rho.
     pub ci_hi: Option<f64>,
-    /// Lower bound of rho by the trace bootstrap.
+    /// Lower bound of rho by the bootstrap over problems.
     pub boot_lo: Option<f64>,
-    /// Upper bound of rho by the trace bootstrap.
+    /// Upper bound of rho by the bootstrap over problems.
     pub boot_hi: Option<f64>,
     /// Replicates of rho; may be forgotten once their interval is made.
     pub draws: Draws,
     /// Replicates in which rho is defined.
     pub n_draws: usize,
-    /// The largest change of rho when one trace is left out.
+    /// The largest change of rho when one problem is left out.
     pub leverage: Option<f64>,
     /// Rho beside what other labels give.
     pub tested: Tested,
@@ -91,7 +94,9 @@ pub struct Correlation {
     pub n_tokens: u64,
     /// Traces that were given.
     pub n_traces: usize,
-    /// Usable traces: the independent units.
+    /// Usable traces.
+    pub n_usable: usize,
+    /// Problems of usable traces: the independent units.
     pub n_eff: usize,
     /// Traces left out for too few tokens.
     pub n_short: usize,
@@ -107,15 +112,16 @@ pub struct Correlation {
     pub pooled: Figure,
     /// Trace by trace.
     pub within: Figure,
-    /// Trace by trace under random effects: tokens and a variance between traces as weights.
+    /// Problem by problem under random effects: tokens (their mean over the samples) and a variance between problems as
+    /// weights.
     pub random_effects: Option<PooledRho>,
-    /// Means of traces against their shares of important tokens.
+    /// Means of problems against their shares of important tokens.
     pub between: Figure,
-    /// Traces with a labelled token, which `between` counts.
+    /// Problems with a labelled token, which `between` counts.
     pub n_between: usize,
     /// Median of the coefficients of the traces.
     pub rho_median_trace: Option<f64>,
-    /// Share of traces with a positive coefficient.
+    /// Share of problems whose mean coefficient, in Fisher's z, is positive.
     pub share_positive: Option<f64>,
     /// Traces whose coefficient was clipped before Fisher's z.
     pub k_clipped: usize,
@@ -123,33 +129,47 @@ pub struct Correlation {
     pub by_trace: Vec<Result<TraceRho, Undefined>>,
 }
 
-/// Correlates one signal with the labels of many traces.
+/// Correlates one signal with the labels of many traces, each of a problem of its own.
 ///
 /// Cost `O(n log n)` in the tokens; a replicate of the bootstrap costs `O(min(n, k^2))` for `k` usable traces.
 pub fn correlate(traces: &[Labelled], intervals: &Intervals<'_>) -> Correlation {
+    correlate_problems(traces, &Problems::each(traces.len()), intervals)
+}
+
+/// The same where several traces can be samples of one problem.
+///
+/// # Panics
+/// If there is not one problem a trace.
+pub fn correlate_problems(traces: &[Labelled], problems: &Problems, intervals: &Intervals<'_>) -> Correlation {
     let mut scratch = RankScratch::default();
     let by_trace = traces.iter().map(|trace| TraceRho::of(trace, &mut scratch)).collect();
-    correlate_given(traces, by_trace, intervals)
+    correlate_given(traces, problems, by_trace, intervals)
 }
 
 /// The same with the coefficients of the traces at hand.
 pub(crate) fn correlate_given(
     traces: &[Labelled],
+    problems: &Problems,
     by_trace: Vec<Result<TraceRho, Undefined>>,
     intervals: &Intervals<'_>,
 ) -> Correlation {
+    assert_eq!(problems.of_traces().len(), traces.len(), "one problem a trace");
+    let all_problems = problems;
+    let problems = problems.only(|trace| by_trace[trace].is_ok());
     let usable: Vec<&Labelled> = traces.iter().zip(&by_trace).filter(|(_, rho)| rho.is_ok()).map(|(t, _)| t).collect();
     let rhos: Vec<f64> = by_trace.iter().flatten().map(|t| t.rho).collect();
     let left_out = |reason| by_trace.iter().filter(|rho| rho.err() == Some(reason)).count();
-    let (ranks, mut pooled) = pooled(&usable, intervals);
-    let mut within = within(&by_trace, intervals);
-    [pooled.tested, within.tested] = tested::test(&usable, intervals.n_surrogates, intervals.resamples.seed());
-    let lengths: Vec<u64> = by_trace.iter().flatten().map(|t| t.n_tokens).collect();
-    let (n_between, between) = between(traces, intervals);
+    let (ranks, mut pooled) = pooled(&usable, &problems, intervals);
+    let of_problems = OfProblems::new(&by_trace, &problems);
+    let mut within = within(&of_problems, intervals);
+    [pooled.tested, within.tested] =
+        tested::test(&usable, &problems, intervals.n_surrogates, intervals.resamples.seed());
+    let (n_between, between) = between(traces, all_problems, intervals);
     Correlation {
         n_tokens: ranks.n,
         n_traces: traces.len(),
-        n_eff: usable.len(),
+        n_usable: usable.len(),
+        n_eff: problems.len(),
         n_short: left_out(Undefined::Short),
         n_constant_label: left_out(Undefined::ConstantLabel),
         n_constant_signal: left_out(Undefined::ConstantSignal),
@@ -157,26 +177,25 @@ pub(crate) fn correlate_given(
         base_rate: ranks.base_rate(),
         pooled,
         within,
-        random_effects: pool_fisher(&rhos, &lengths, PoolWeight::RandomEffects, intervals.confidence),
+        random_effects: of_problems.pooled(PoolWeight::RandomEffects, intervals.confidence),
         between,
         n_between,
         rho_median_trace: median(&rhos),
-        share_positive: (!rhos.is_empty())
-            .then(|| rhos.iter().filter(|&&r| r > 0.0).count() as f64 / rhos.len() as f64),
+        share_positive: of_problems.share_positive(),
         k_clipped: rhos.iter().filter(|&&r| clipped_z(r).1).count(),
         by_trace,
     }
 }
 
-fn pooled(usable: &[&Labelled], intervals: &Intervals<'_>) -> (BinaryRanks, Figure) {
+fn pooled(usable: &[&Labelled], problems: &Problems, intervals: &Intervals<'_>) -> (BinaryRanks, Figure) {
     let resamples = intervals.resamples;
-    let pool = if resamples.has_any(usable.len()) { Pool::new(usable) } else { None };
+    let pool = if resamples.has_any(problems.len()) { Pool::new(usable) } else { None };
     let ranks = match &pool {
         Some(pool) => Some(pool.ranks(&vec![1; usable.len()])),
         None => together(usable),
     };
     let Some(ranks) = ranks else { return <_>::default() };
-    let fisher = |rho| fisher_interval(rho, usable.len() as u64, intervals.confidence, intervals.fisher);
+    let fisher = |rho| fisher_interval(rho, problems.len() as u64, intervals.confidence, intervals.fisher);
     let interval = ranks.rho().map(fisher);
     let figure = Figure {
         rho: ranks.rho(),
@@ -185,7 +204,7 @@ fn pooled(usable: &[&Labelled], intervals: &Intervals<'_>) -> (BinaryRanks, Figu
         ci_hi: interval.and_then(|ci| ci.hi),
         ..Figure::default()
     };
-    let draws = pool.map(|pool| resamples.draws(usable.len(), |counts| pool.ranks(counts).rho()));
+    let draws = pool.map(|pool| resamples.draws(problems.len(), |counts| pool.ranks(&problems.expand(counts)).rho()));
     (ranks, figure.with_draws(draws.unwrap_or_default(), intervals.confidence))
 }
 
@@ -196,39 +215,65 @@ fn together(traces: &[&Labelled]) -> Option<BinaryRanks> {
     BinaryRanks::from_f32(&signal, &important, &mut RankScratch::default())
 }
 
-/// Rho over traces, and how many there are.
-fn between(traces: &[Labelled], intervals: &Intervals<'_>) -> (usize, Figure) {
-    let levels: Vec<(f64, f64)> = traces
-        .iter()
-        .filter_map(|trace| {
-            let (signal, important) = (trace.signal(), trace.important());
-            let (sum, n) = (signal.iter().map(|&x| f64::from(x)).sum::<f64>(), signal.len() as f64);
-            let n_important = important.iter().filter(|&&one| one).count() as f64;
-            (n > 0.0).then(|| (sum / n, n_important / n))
-        })
-        .collect();
-    let (signal, share): (Vec<f64>, Vec<f64>) = levels.into_iter().unzip();
+/// Rho over problems, and how many there are.
+fn between(traces: &[Labelled], problems: &Problems, intervals: &Intervals<'_>) -> (usize, Figure) {
+    let level = |trace: &Labelled| {
+        let (signal, important) = (trace.signal(), trace.important());
+        let (sum, n) = (signal.iter().map(|&x| f64::from(x)).sum::<f64>(), signal.len() as f64);
+        let n_important = important.iter().filter(|&&one| one).count() as f64;
+        (n > 0.0).then(|| (sum / n, n_important / n))
+    };
+    let levels: Vec<Option<(f64, f64)>> = traces.iter().map(level).collect();
+    let problems = problems.only(|trace| levels[trace].is_some());
+    let (signal, share): (Vec<f64>, Vec<f64>) = levels.into_iter().flatten().unzip();
+    let (signal, share) = (problems.means(&signal), problems.means(&share));
     let rho = spearman(&signal, &share);
     let interval = rho.map(|rho| fisher_interval(rho, signal.len() as u64, intervals.confidence, intervals.fisher));
     let (ci_lo, ci_hi) = (interval.and_then(|ci| ci.lo), interval.and_then(|ci| ci.hi));
     (signal.len(), Figure { rho, ci_lo, ci_hi, ..Figure::default() })
 }
 
-fn within(by_trace: &[Result<TraceRho, Undefined>], intervals: &Intervals<'_>) -> Figure {
-    let usable: Vec<&TraceRho> = by_trace.iter().flatten().collect();
-    let rhos: Vec<f64> = usable.iter().map(|t| t.rho).collect();
-    let lengths: Vec<u64> = usable.iter().map(|t| t.n_tokens).collect();
-    let aucs: Vec<f64> = usable.iter().map(|t| t.auc).collect();
-    let all = pool_fisher(&rhos, &lengths, PoolWeight::Equal, intervals.confidence);
+/// The coefficients of problems, `[problems]`.
+struct OfProblems {
+    rhos: Vec<f64>,
+    z: Vec<f64>,
+    aucs: Vec<f64>,
+    /// Tokens of a sample, on average.
+    lengths: Vec<u64>,
+}
+
+impl OfProblems {
+    /// `problems` are those of the traces that have a coefficient.
+    fn new(by_trace: &[Result<TraceRho, Undefined>], problems: &Problems) -> Self {
+        let means = |of: fn(&TraceRho) -> f64| problems.means(&by_trace.iter().flatten().map(of).collect::<Vec<f64>>());
+        let z = means(|t| clipped_z(t.rho).0);
+        // A single sample keeps its coefficient to the last bit, which `tanh` of its z need not give back.
+        let alone = problems.len() == problems.of_traces().len();
+        let rhos = if alone { means(|t| t.rho) } else { z.iter().map(|z| z.tanh()).collect() };
+        let lengths = means(|t| t.n_tokens as f64).into_iter().map(|n| n.round() as u64).collect();
+        Self { rhos, z, aucs: means(|t| t.auc), lengths }
+    }
+
+    fn pooled(&self, weight: PoolWeight, confidence: Confidence) -> Option<PooledRho> {
+        pool_fisher(&self.rhos, &self.lengths, weight, confidence)
+    }
+
+    fn share_positive(&self) -> Option<f64> {
+        let n_positive = self.rhos.iter().filter(|&&rho| rho > 0.0).count();
+        (!self.rhos.is_empty()).then(|| n_positive as f64 / self.rhos.len() as f64)
+    }
+}
+
+fn within(problems: &OfProblems, intervals: &Intervals<'_>) -> Figure {
+    let all = problems.pooled(PoolWeight::Equal, intervals.confidence);
     let figure = Figure {
         rho: all.map(|p| p.rho),
-        auc: epikv_stats::moments::mean(&aucs),
+        auc: epikv_stats::moments::mean(&problems.aucs),
         ci_lo: all.and_then(|p| p.lo),
         ci_hi: all.and_then(|p| p.hi),
         ..Figure::default()
     };
-    let z: Vec<f64> = rhos.iter().map(|&rho| clipped_z(rho).0).collect();
-    figure.with_draws(intervals.resamples.draws_of_rho(&z), intervals.confidence)
+    figure.with_draws(intervals.resamples.draws_of_rho(&problems.z), intervals.confidence)
 }
 
 #[cfg(test)]
@@ -308,6 +353,41 @@ mod tests {
         let rhos: Vec<f64> = found.by_trace.iter().flatten().map(|t| t.rho).collect();
         assert!((found.within.draws.jackknife[4].expect("defined") - mean_z(&rhos[..4])).abs() < 1e-12);
         assert_eq!((found.share_positive, found.k_clipped), (Some(0.0), 0));
+    }
+
+    #[test]
+    fn copies_of_a_trace_are_one_observation() {
+        let traces = level_shifts();
+        let copied: Vec<Labelled> = traces.iter().flat_map(|trace| vec![trace.clone(); 4]).collect();
+        let resamples = Resamples::new(1, 200);
+        let (confidence, fisher) = (Confidence::P95, FisherMethod::Plain);
+        let intervals = Intervals { confidence, fisher, resamples: &resamples, n_surrogates: 19 };
+        let once = correlate(&traces);
+        let found = correlate_problems(&copied, &Problems::new((0..20).map(|i| i / 4)), &intervals);
+        assert_eq!((found.n_traces, found.n_usable, found.n_eff, found.n_between), (20, 20, 5, 5));
+        let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-9,
+            (a, b) => a == b,
+        };
+        for (four, one) in
+            [(&found.pooled, &once.pooled), (&found.within, &once.within), (&found.between, &once.between)]
+        {
+            for of in [
+                (|f| f.rho) as fn(&Figure) -> Option<f64>,
+                |f| f.auc,
+                |f| f.ci_lo,
+                |f| f.ci_hi,
+                |f| f.boot_lo,
+                |f| f.boot_hi,
+                |f| f.tested.p_cross,
+                |f| f.tested.p_shift,
+            ] {
+                assert!(near(of(four), of(one)), "{:?} {:?}", of(four), of(one));
+            }
+        }
+        // As traces of their own they would pretend to be twenty observations.
+        let pretended = correlate(&copied);
+        assert_eq!((pretended.n_eff, pretended.pooled.ci_lo > once.pooled.ci_lo), (20, true));
     }
 
     #[test]

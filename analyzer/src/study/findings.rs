@@ -11,6 +11,7 @@ use epikv_stats::{Midranks, SignalOrder};
 use crate::study::correlate::Correlation;
 use crate::study::join::Labelled;
 use crate::study::lags::LagRho;
+use crate::study::problems::Problems;
 
 epikv_words::words! {
     /// What a correlated signal is computed from.
@@ -108,6 +109,10 @@ pub struct DatasetFindings {
     pub is_pooled: bool,
     /// Its traces.
     pub trace_ids: Vec<String>,
+    /// The problem of each trace.
+    pub problem_ids: Vec<String>,
+    /// The same as numbers: the units that are counted.
+    pub problems: Problems,
     /// Its columns: by source, signal, layer and smoother, baselines last.
     pub findings: Vec<Finding>,
 }

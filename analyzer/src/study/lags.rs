@@ -4,7 +4,7 @@
 //! rho(lag) = Spearman's rho of the signal at t + lag with the label of t, within traces
 //! ```
 //!
-//! pooled over traces as the coefficient at lag 0 is. A positive lag takes the signal after the token. A smoother sees
+//! pooled over problems as the coefficient at lag 0 is. A positive lag takes the signal after the token. A smoother sees
 //! the tokens before, so that its profile is shifted to positive lags and as wide as its window: a large coefficient of
 //! a smoothed signal need not come from the token itself. Shifted positions outside the decoded tokens are left out,
 //! since smoothers start again where decoding does.
@@ -13,6 +13,7 @@ use epikv_stats::pool::clipped_z;
 use epikv_stats::{RankScratch, moments};
 
 use crate::study::join::{Labelled, Mask};
+use crate::study::problems::Problems;
 use crate::study::trace_rho::TraceRho;
 
 /// Rho at one lag.
@@ -22,7 +23,7 @@ pub struct LagRho {
     pub lag: i32,
     /// Tokens of the traces that count.
     pub n_tokens: u64,
-    /// Traces whose own coefficient is defined.
+    /// Problems with a trace whose own coefficient is defined.
     pub n_eff: usize,
     /// Rho within traces; `None` without such a trace.
     pub rho: Option<f64>,
@@ -50,16 +51,17 @@ pub fn lags(max: usize) -> Vec<i32> {
 /// The profile over all traces of a problem set.
 ///
 /// Cost: a ranking of every trace at each lag.
-pub(crate) fn profile(traces: &[Series<'_>], max_lag: usize) -> Vec<LagRho> {
+pub(crate) fn profile(traces: &[Series<'_>], problems: &Problems, max_lag: usize) -> Vec<LagRho> {
     let mut scratch = RankScratch::default();
     let mut at = |lag: i32| {
-        let found: Vec<TraceRho> =
-            traces.iter().filter_map(|trace| TraceRho::of(&trace.shifted(lag), &mut scratch).ok()).collect();
-        let z: Vec<f64> = found.iter().map(|trace| clipped_z(trace.rho).0).collect();
+        let found: Vec<Option<TraceRho>> =
+            traces.iter().map(|trace| TraceRho::of(&trace.shifted(lag), &mut scratch).ok()).collect();
+        let of_traces: Vec<Option<f64>> = found.iter().map(|trace| trace.map(|t| clipped_z(t.rho).0)).collect();
+        let z: Vec<f64> = problems.means_of_defined(&of_traces).into_iter().flatten().collect();
         LagRho {
             lag,
-            n_tokens: found.iter().map(|trace| trace.n_tokens).sum(),
-            n_eff: found.len(),
+            n_tokens: found.iter().flatten().map(|trace| trace.n_tokens).sum(),
+            n_eff: z.len(),
             rho: moments::mean(&z).map(f64::tanh),
         }
     };
@@ -114,7 +116,7 @@ mod tests {
     #[test]
     fn the_profile_is_the_definition_and_peaks_where_the_signal_stands() {
         let (mask, values) = (mask(), values());
-        let found = profile(&[Series { values: &values, mask: &mask, n_prompt: N_PROMPT }], 40);
+        let found = profile(&[Series { values: &values, mask: &mask, n_prompt: N_PROMPT }], &Problems::each(1), 40);
         assert_eq!(found.iter().map(|at| at.lag).collect::<Vec<_>>(), lags(40));
         for at in &found {
             let pairs: Vec<(f64, f64)> = (N_PROMPT..N - 5)
@@ -131,7 +133,7 @@ mod tests {
             assert!((at.rho.expect("defined") - want).abs() < 1e-12, "lag {}", at.lag);
         }
         let near: Vec<Option<f32>> = (0..N).map(|pos| values.get(pos + 1).copied().flatten()).collect();
-        let found = profile(&[Series { values: &near, mask: &mask, n_prompt: N_PROMPT }], 4);
+        let found = profile(&[Series { values: &near, mask: &mask, n_prompt: N_PROMPT }], &Problems::each(1), 4);
         assert_eq!(peak(&found).map(|(lag, rho)| (lag, rho > 0.5)), Some((2, true)));
     }
 

@@ -10,6 +10,7 @@ pub mod lags;
 #[cfg(test)]
 mod planted;
 pub(crate) mod pools;
+pub(crate) mod problems;
 pub(crate) mod resamples;
 pub(crate) mod run;
 pub(crate) mod sample;

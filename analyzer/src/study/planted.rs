@@ -12,6 +12,7 @@ use epikv_stats::surrogate::{Null, Statistics, Surrogates};
 use rayon::prelude::*;
 
 use crate::study::join::Labelled;
+use crate::study::problems::Problems;
 use crate::study::tested::{self, Tested};
 
 const N_LAYERS: usize = 32;
@@ -87,7 +88,9 @@ fn study(seed: u64, planted: bool) -> Vec<Vec<Labelled>> {
 
 /// Layers that are found, with their signs.
 fn found(columns: &[Vec<Labelled>], seed: u64) -> Vec<(usize, bool)> {
-    let prepare = |traces: &Vec<Labelled>| tested::prepare(&traces.iter().collect::<Vec<_>>()).expect("finite values");
+    let problems = Problems::each(N_TRACES);
+    let prepare =
+        |traces: &Vec<Labelled>| tested::prepare(&traces.iter().collect::<Vec<_>>(), &problems).expect("finite values");
     let prepared: Vec<Surrogates> = columns.iter().map(prepare).collect();
     // All layers have the same labels.
     let mut null = vec![Vec::new(); N_LAYERS];

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use epikv_schemas::Trace;
 
 use crate::error::{InputError, Result};
+use crate::study::problems::Problems;
 use crate::study::sample::Sample;
 
 /// Problem sets that are also analysed together, such as years of one competition.
@@ -61,4 +62,9 @@ pub(crate) fn problem_sets<'s>(samples: &'s [Sample], pools: &[Pool]) -> Vec<(St
         (pool.name(), own.collect())
     });
     sets.into_iter().map(|(name, own)| (name.to_owned(), own)).chain(pooled).collect()
+}
+
+/// The problems of samples, which may belong to several problem sets.
+pub(crate) fn problems(samples: &[&Sample]) -> Problems {
+    Problems::new(samples.iter().map(|sample| (&sample.dataset, &sample.problem_id)))
 }

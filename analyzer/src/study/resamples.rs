@@ -1,7 +1,8 @@
-//! The trace bootstrap: which traces each replicate takes, and the interval that follows.
+//! The bootstrap: which problems each replicate takes, and the interval that follows.
 //!
-//! Traces are drawn with replacement and taken whole, since tokens of one trace are not independent. Replicate `b` is
-//! keyed by (seed, `b`) and the number of traces, so that all columns over the same traces use the same draws (layers can
+//! Problems are drawn with replacement and taken whole, with all their traces, since neither the tokens of a trace nor the
+//! samples of a problem are independent. Replicate `b` is
+//! keyed by (seed, `b`) and the number of problems, so that all columns over the same problems use the same draws (layers can
 //! be compared, and their means have an interval), and no thread changes one.
 //!
 //! A pooled coefficient needs new ranks for each replicate. They come from counts between pairs of traces
@@ -18,7 +19,7 @@ use epikv_stats::{BinaryRanks, Confidence, PooledPairs, PooledSort};
 
 use crate::study::join::Labelled;
 
-/// Multiplicities of the traces, `[replicates, n]`, made once for each number of traces.
+/// Multiplicities of the problems, `[replicates, n]`, made once for each number of problems.
 #[derive(Debug)]
 pub struct Resamples {
     seed: u64,
@@ -37,14 +38,14 @@ impl Resamples {
         self.seed
     }
 
-    /// Whether there are replicates over `n` traces.
+    /// Whether there are replicates over `n` problems.
     pub(crate) fn has_any(&self, n: usize) -> bool {
         n >= 2 && self.replicates > 0
     }
 
-    /// The replicates of a statistic over `n` traces, and its values with one trace left out.
+    /// The replicates of a statistic over `n` problems, and its values with one problem left out.
     ///
-    /// `statistic` gets the multiplicity of each trace, `[n]`.
+    /// `statistic` gets the multiplicity of each problem, `[n]`.
     pub(crate) fn draws(&self, n: usize, statistic: impl Fn(&[u32]) -> Option<f64>) -> Draws {
         if !self.has_any(n) {
             return Draws::default();
@@ -60,12 +61,12 @@ impl Resamples {
         Draws { jackknife: jackknife.collect(), replicates: counts.chunks_exact(n).map(statistic).collect() }
     }
 
-    /// The draws of the mean of one value a trace.
+    /// The draws of the mean of one value a problem.
     pub(crate) fn draws_of_mean(&self, values: &[f64]) -> Draws {
         self.draws(values.len(), |counts| mean_of_counts(values, counts))
     }
 
-    /// The draws of a coefficient that is pooled in Fisher's z, one a trace.
+    /// The draws of a coefficient that is pooled in Fisher's z, one a problem.
     pub(crate) fn draws_of_rho(&self, z: &[f64]) -> Draws {
         self.draws(z.len(), |counts| mean_of_counts(z, counts).map(f64::tanh))
     }
@@ -83,7 +84,7 @@ impl Resamples {
 pub struct Draws {
     /// `[B]`, null where the statistic is undefined.
     pub replicates: Vec<Option<f64>>,
-    /// `[n]`, the statistic without each trace.
+    /// `[n]`, the statistic without each problem.
     pub jackknife: Vec<Option<f64>>,
 }
 
@@ -94,7 +95,7 @@ impl Draws {
     }
 
     /// The `BCa` interval of the statistic whose value is `estimate`; `None` where it is undefined, such as without
-    /// replicates, with one on each side of the estimate missing, or where leaving out a trace is undefined.
+    /// replicates, with one on each side of the estimate missing, or where leaving out a problem is undefined.
     pub fn interval(&self, estimate: f64, confidence: Confidence) -> Option<(f64, f64)> {
         let jackknife: Option<Vec<f64>> = self.jackknife.iter().copied().collect();
         let replicates: Vec<f64> = self.replicates.iter().flatten().copied().collect();

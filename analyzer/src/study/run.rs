@@ -16,7 +16,8 @@ use crate::study::column::{Place, adjust, finding, smooth};
 use crate::study::findings::{DatasetFindings, Finding, Source};
 use crate::study::join::Labelled;
 use crate::study::lags::{Series, profile};
-use crate::study::pools::problem_sets;
+use crate::study::pools::{problem_sets, problems};
+use crate::study::problems::Problems;
 use crate::study::resamples::Resamples;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
@@ -35,8 +36,9 @@ pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) 
     let resamples = Resamples::new(settings.seed, settings.replicates);
     let of_dataset = |(name, own): (String, Vec<&Sample>)| {
         let planned = plan(&own, &settings.smoothers);
+        let problems = problems(&own);
         let findings = planned.par_iter().map(|column| {
-            let finding = find(column, &own, settings, &resamples);
+            let finding = find(column, &own, &problems, settings, &resamples);
             done();
             finding
         });
@@ -44,7 +46,8 @@ pub fn study(samples: &[Sample], settings: &Settings, done: &(dyn Fn() + Sync)) 
         adjust(&mut findings);
         let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
         let is_pooled = settings.pools.iter().any(|pool| pool.name() == name);
-        Ok(DatasetFindings { dataset: name, is_pooled, trace_ids, findings })
+        let problem_ids = own.iter().map(|sample| sample.problem_id.clone()).collect();
+        Ok(DatasetFindings { dataset: name, is_pooled, trace_ids, problem_ids, problems, findings })
     };
     problem_sets(samples, &settings.pools).into_iter().map(of_dataset).collect()
 }
@@ -74,7 +77,13 @@ fn plan<'s>(samples: &[&'s Sample], smoothers: &[Smoother]) -> Vec<Planned<'s>> 
     planned
 }
 
-fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resamples: &Resamples) -> Result<Finding> {
+fn find(
+    column: &Planned<'_>,
+    samples: &[&Sample],
+    problems: &Problems,
+    settings: &Settings,
+    resamples: &Resamples,
+) -> Result<Finding> {
     let mut lags = Vec::new();
     let (place, traces, windows) = match column {
         Planned::Recorded { source, columns, smoother } => {
@@ -97,7 +106,7 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
                         n_prompt: sample.recording.n_prompt,
                     })
                     .collect();
-                lags = profile(&series, settings.max_lag);
+                lags = profile(&series, problems, settings.max_lag);
             }
             let windows = windows.into_iter().collect::<Option<Vec<_>>>();
             let first = columns.first().map(|(_, column)| *column);
@@ -109,7 +118,7 @@ fn find(column: &Planned<'_>, samples: &[&Sample], settings: &Settings, resample
             (place, baseline.columns(samples), None)
         }
     };
-    Ok(Finding { lags, ..finding(place, &traces, windows.as_deref(), true, settings, resamples) })
+    Ok(Finding { lags, ..finding(place, &traces, windows.as_deref(), problems, true, settings, resamples) })
 }
 
 #[cfg(test)]
@@ -130,6 +139,7 @@ mod tests {
                 let mut trace = trace(40 + i, 10);
                 trace.trace_id = format!("t{i}");
                 trace.dataset = ["b", "a"][i % 2].to_owned();
+                trace.problem_id = format!("p{i}");
                 trace.token_ids.rotate_left(i);
                 let labels: Vec<_> = (10..40 + i)
                     .map(|pos| {

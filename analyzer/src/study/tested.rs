@@ -8,17 +8,18 @@ use epikv_stats::permutation::max_t_p;
 use epikv_stats::surrogate::{Null, Statistics, Surrogate, Surrogates};
 
 use crate::study::join::Labelled;
+use crate::study::problems::Problems;
 
 /// A statistic beside surrogates of it. Undefined parts are `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tested {
-    /// Two-sided p-value under the labels of other traces.
+    /// Two-sided p-value under the labels of other problems.
     pub p_cross: Option<f64>,
     /// Under circular shifts of each trace's own labels, which reject pure trends.
     pub p_shift: Option<f64>,
-    /// Mean of the statistic under the labels of other traces.
+    /// Mean of the statistic under the labels of other problems.
     pub null_mean: Option<f64>,
-    /// Its deviation under the labels of other traces.
+    /// Its deviation under the labels of other problems.
     pub null_sd: Option<f64>,
     /// Distance of the observed statistic from that mean, in those deviations.
     pub z_null: Option<f64>,
@@ -26,16 +27,16 @@ pub struct Tested {
     pub p_maxt: Option<f64>,
     /// Benjamini-Hochberg of `p_cross` over the family.
     pub q_bh: Option<f64>,
-    /// The statistic in each replicate, other traces' labels; emptied once the family is done.
+    /// The statistic in each replicate, other problems' labels; emptied once the family is done.
     pub(crate) null: Vec<Option<f64>>,
 }
 
-/// Tests pooled and within rho of traces; `[pooled, within]`. Without replicates, or for one trace, all is undefined.
-pub(crate) fn test(traces: &[&Labelled], n_surrogates: usize, seed: u64) -> [Tested; 2] {
+/// Tests pooled and within rho of traces; `[pooled, within]`. Without replicates, or for one problem, all is undefined.
+pub(crate) fn test(traces: &[&Labelled], problems: &Problems, n_surrogates: usize, seed: u64) -> [Tested; 2] {
     if n_surrogates == 0 || traces.is_empty() {
         return <_>::default();
     }
-    let Some(prepared) = prepare(traces) else { return <_>::default() };
+    let Some(prepared) = prepare(traces, problems) else { return <_>::default() };
     let draw = |null| -> Vec<Statistics> {
         (0..n_surrogates as u64).map(|replicate| prepared.replicate(null, seed, replicate)).collect()
     };
@@ -43,12 +44,12 @@ pub(crate) fn test(traces: &[&Labelled], n_surrogates: usize, seed: u64) -> [Tes
 }
 
 /// Signals and labels, ready for any number of surrogates. The values are finite, so ranks exist.
-pub(crate) fn prepare(traces: &[&Labelled]) -> Option<Surrogates> {
+pub(crate) fn prepare(traces: &[&Labelled], problems: &Problems) -> Option<Surrogates> {
     let columns: Vec<(&[f32], &[bool])> = traces.iter().map(|t| (t.signal(), t.important())).collect();
-    Surrogates::new(&columns)
+    Surrogates::of_problems(&columns, problems.of_traces())
 }
 
-/// Pooled and within rho beside what labels of other traces, and shifted ones, give.
+/// Pooled and within rho beside what labels of other problems, and shifted ones, give.
 pub(crate) fn beside(observed: Statistics, cross: &[Statistics], shift: &[Statistics]) -> [Tested; 2] {
     let statistics: [fn(&Statistics) -> Option<f64>; 2] = [|s| s.pooled, |s| s.within];
     statistics.map(|of| {
@@ -145,7 +146,7 @@ mod tests {
 
     fn tested(strength: f32) -> [Tested; 2] {
         let traces = traces(strength);
-        test(&traces.iter().collect::<Vec<_>>(), 99, 5)
+        test(&traces.iter().collect::<Vec<_>>(), &Problems::each(traces.len()), 99, 5)
     }
 
     #[test]
@@ -162,8 +163,12 @@ mod tests {
         for tested in tested(0.0) {
             assert!(tested.p_cross > Some(0.05), "{tested:?}");
         }
-        assert_eq!(test(&[], 99, 0), <[Tested; 2]>::default());
-        assert_eq!(test(&traces(1.0).iter().take(1).collect::<Vec<_>>(), 99, 0)[1].p_cross, None, "no donor");
+        assert_eq!(test(&[], &Problems::default(), 99, 0), <[Tested; 2]>::default());
+        assert_eq!(
+            test(&traces(1.0).iter().take(1).collect::<Vec<_>>(), &Problems::each(1), 99, 0)[1].p_cross,
+            None,
+            "no donor"
+        );
     }
 
     #[test]

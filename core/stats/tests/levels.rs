@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use epikv_stats::bootstrap::bootstrap_interval;
+use epikv_stats::moments::standard_error;
 use epikv_stats::pool::clipped_z;
 use epikv_stats::resample::{Draws, bootstrap, jackknife};
 use epikv_stats::surrogate::{Null, Surrogate, Surrogates};
@@ -77,7 +78,10 @@ fn borrowed(traces: &Columns) -> Vec<(&[f32], &[bool])> {
 
 /// Whether within and pooled rho are called significant at 5 %.
 fn rejects(traces: &Columns, null: Null, seed: u64) -> [bool; 2] {
-    let prepared = Surrogates::new(&borrowed(traces)).expect("no NaN");
+    significant(&Surrogates::new(&borrowed(traces)).expect("no NaN"), null, seed)
+}
+
+fn significant(prepared: &Surrogates, null: Null, seed: u64) -> [bool; 2] {
     let surrogates: Vec<_> = (0..199).map(|b| prepared.replicate(null, seed, b)).collect();
     let observed = prepared.observed();
     let p = |observed: Option<f64>, null: Vec<Option<f64>>| observed.and_then(|t| Surrogate::of(t, null)).map(|s| s.p);
@@ -106,6 +110,90 @@ fn other_traces_keep_the_level_where_shifts_reject_trends() {
     assert!(rates[&(Shape::Stationary, false)].iter().all(|&rate| rate <= 0.07));
     for shape in [Shape::Trend, Shape::Bowl] {
         assert!(rates[&(shape, false)].iter().all(|&rate| rate >= 0.92), "{shape:?}: {:?}", rates[&(shape, false)]);
+    }
+}
+
+/// Problems of `n_samples` near-copies: signal and labels of a problem are shared up to a little noise and an occasional
+/// window.
+fn near_copies(shape: Shape, study: u64, n_problems: usize, n_samples: usize) -> (Columns, Vec<usize>) {
+    let mut columns = Columns::new();
+    for (problem, (signal, labels)) in unrelated(shape, 40_000_000 + study, n_problems).into_iter().enumerate() {
+        for sample in 0..n_samples as u64 {
+            let mut draws = Draws::new(90_000_000 + study, problem as u64 * 1000 + sample);
+            let signal = signal.iter().map(|x| x + 0.2 * noise(&mut draws) as f32).collect();
+            let mut flip = false;
+            let labels = labels.iter().enumerate().map(|(t, one)| {
+                if t % 16 == 0 {
+                    flip = uniform(&mut draws) < 0.05;
+                }
+                one ^ flip
+            });
+            columns.push((signal, labels.collect()));
+        }
+    }
+    let problem = (0..columns.len()).map(|trace| trace / n_samples).collect();
+    (columns, problem)
+}
+
+/// Shares of studies of 10 problems by 8 near-copies that the exchange of labels rejects at 5 %, `[within, pooled]`: with
+/// the problem and with the trace as the unit.
+fn rates_of_copies(shape: Shape, n_studies: u64) -> [[f64; 2]; 2] {
+    let of_study = |study: u64| {
+        let (traces, problem) = near_copies(shape, study, 10, 8);
+        let by_problem = Surrogates::of_problems(&borrowed(&traces), &problem).expect("no NaN");
+        [significant(&by_problem, Null::CrossTrace, study), rejects(&traces, Null::CrossTrace, study)]
+    };
+    let found: Vec<[[bool; 2]; 2]> = (0..n_studies).into_par_iter().map(of_study).collect();
+    [0, 1].map(|unit| [0, 1].map(|scope| found.iter().filter(|f| f[unit][scope]).count() as f64 / n_studies as f64))
+}
+
+#[test]
+fn near_copies_of_a_problem_keep_the_level_in_some_studies() {
+    let [by_problem, by_trace] = rates_of_copies(Shape::Trend, 150);
+    // 5 % of 150 is 7.5; above 16 would be a chance of 3 in 1,000.
+    assert!(by_problem.iter().all(|&rate| rate <= 16.0 / 150.0), "{by_problem:?}");
+    assert!(by_trace.iter().all(|&rate| rate >= 0.25), "the trace as the unit: {by_trace:?}");
+}
+
+/// `cargo test --release --workspace --test levels -- --ignored --nocapture near_copies`: some minutes of two cores.
+#[test]
+#[ignore = "6,000 studies take minutes"]
+fn near_copies_of_a_problem_keep_the_level() {
+    for shape in [Shape::Stationary, Shape::Trend, Shape::Bowl] {
+        let [by_problem, by_trace] = rates_of_copies(shape, 2000);
+        let text = |rate: [f64; 2]| format!("{:.1} % within, {:.1} % pooled", 100.0 * rate[0], 100.0 * rate[1]);
+        println!("{shape:?}, 10 problems x 8 near-copies: problems {}; traces {}", text(by_problem), text(by_trace));
+        assert!(by_problem.iter().all(|&rate| rate <= 0.07), "{shape:?}: {by_problem:?}");
+    }
+}
+
+#[test]
+fn student_and_the_bootstrap_hold_the_mean_over_problems() {
+    // Ten problems of eight samples: the relation differs from problem to problem, a sample adds a little.
+    for n in [6, 10, 20, 40] {
+        let held: Vec<[bool; 2]> = (0..STUDIES)
+            .into_par_iter()
+            .map(|study| {
+                let mut draws = Draws::new(700_000 + study, n as u64);
+                let means: Vec<f64> = (0..n)
+                    .map(|_| {
+                        let own = 0.2 + 0.15 * noise(&mut draws);
+                        (0..8).map(|_| own + 0.05 * noise(&mut draws)).sum::<f64>() / 8.0
+                    })
+                    .collect();
+                let mean = |counts: &[u32]| epikv_stats::moments::mean_of_counts(&means, counts);
+                let (middle, se) = (mean(&vec![1; n]).expect("n"), standard_error(&means).expect("n > 1"));
+                let half = se * Confidence::P95.t(n as f64 - 1.0).expect("n > 1");
+                [(middle - 0.2).abs() <= half, holds(0.2, n, study, mean)]
+            })
+            .collect();
+        let rate = [0, 1].map(|i| held.iter().filter(|h| h[i]).count() as f64 / STUDIES as f64);
+        println!(
+            "{n} problems x 8: Student's t holds the mean in {:.1} %, BCa in {:.1} %",
+            100.0 * rate[0],
+            100.0 * rate[1]
+        );
+        assert!(rate[0] >= 0.93, "Student's t over {n} problems: {}", rate[0]);
     }
 }
 

@@ -3,7 +3,7 @@
 crate::record::record! {
     /// `hs_l2`, averaged over the layers of band B, against the labels of one problem set a row: rho within traces as it is,
     /// and given the surprisal of the token smoothed alike.
-    pub struct BandSurprisal in "band_surprisal", version 1 0, unique by (dataset);
+    pub struct BandSurprisal in "band_surprisal", version 1 1, unique by (dataset);
 
     /// Problem set of the traces.
     dataset: String => key(),
@@ -11,9 +11,11 @@ crate::record::record! {
     smoothing: String => key(),
     /// Traces in which both coefficients are defined.
     n_traces: i32 => number("traces"),
-    /// Rho within traces, pooled in Fisher's z with equal weights.
+    /// Problems of these traces: the units that are drawn and tested; null in files of earlier versions.
+    n_problems: Option<i32> => number("problems"),
+    /// Rho within traces, pooled in Fisher's z with equal weights of the problems.
     rho: Option<f64> => number("1"),
-    /// Its lower bound by the trace bootstrap (`BCa`).
+    /// Its lower bound by the bootstrap over problems (`BCa`).
     boot_lo: Option<f64> => number("1"),
     /// Its upper bound.
     boot_hi: Option<f64> => number("1"),

@@ -19,8 +19,8 @@ crate::record::record! {
     lag: i32 => number("tokens"),
     /// Tokens of the traces in `n_eff`; pairs with a value outside the decoded tokens are left out.
     n_tokens: i64 => number("tokens"),
-    /// Traces whose own coefficient is defined.
-    n_eff: i32 => number("traces"),
+    /// Problems with a trace whose own coefficient is defined.
+    n_eff: i32 => number("problems"),
     /// Spearman's rho within traces, pooled in Fisher's z with equal weights; null where undefined.
     rho: Option<f64> => number("1"),
 }

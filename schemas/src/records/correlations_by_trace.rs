@@ -5,11 +5,13 @@ use super::SIGNAL_SOURCES;
 crate::record::record! {
     /// One signal, layer and smoothing against the labels of one trace a row. Everything in `correlations` but the pooled
     /// figures follows from it.
-    pub struct CorrelationsByTrace in "correlations_by_trace", version 1 1,
+    pub struct CorrelationsByTrace in "correlations_by_trace", version 1 2,
         unique by (trace_id, source, signal, layer, smoothing);
 
     /// Name of the trace.
     trace_id: String => key(),
+    /// Problem that the trace solves; null in files of earlier versions.
+    problem_id: Option<String> => text(),
     /// Problem set of the trace.
     dataset: String => key(),
     /// What the signal is computed from, as in `correlations`.

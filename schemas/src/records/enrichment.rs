@@ -3,7 +3,7 @@
 crate::record::record! {
     /// One class of tokens in one set of tokens of a problem set a row, against chance. Classes that do not occur are left
     /// out.
-    pub struct EnrichmentRow in "enrichment", version 1 0, unique by (dataset, set, column, class);
+    pub struct EnrichmentRow in "enrichment", version 1 1, unique by (dataset, set, column, class);
 
     /// Problem set of the traces.
     dataset: String => key(),
@@ -17,6 +17,8 @@ crate::record::record! {
     class: String => word(&["newline", "digit", "operator", "variable", "discourse", "other"]),
     /// Traces with a token to compare.
     n_traces: i32 => number("traces"),
+    /// Problems of these traces: the units that are drawn and tested; null in files of earlier versions.
+    n_problems: Option<i32> => number("problems"),
     /// Tokens compared.
     n_tokens: i64 => number("tokens"),
     /// Compared tokens of the class.
@@ -29,11 +31,11 @@ crate::record::record! {
     expected: f64 => number("tokens"),
     /// `n_both / expected`; null where `expected` is zero.
     ratio: Option<f64> => number("1"),
-    /// Two-sided p-value of the coefficient between class and set under the sets of other traces at matched relative position.
+    /// Two-sided p-value of the coefficient between class and set under the sets of other problems at matched relative position.
     p_cross: Option<f64> => number("1"),
     /// Two-sided p-value under the trace's own set, shifted around its end: a test of `n_both` with its counts fixed.
     p_shift: Option<f64> => number("1"),
-    /// Distance of that coefficient from its mean under the sets of other traces, in standard deviations.
+    /// Distance of that coefficient from its mean under the sets of other problems, in standard deviations.
     z_null: Option<f64> => number("1"),
     /// Benjamini-Hochberg of `p_cross` over the classes of the set.
     q_bh: Option<f64> => number("1"),

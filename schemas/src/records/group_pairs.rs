@@ -20,13 +20,13 @@ crate::record::record! {
     group_a: String => key(),
     /// The second, in the same form.
     group_b: String => key(),
-    /// Traces of the first group.
-    n_a: i32 => number("traces"),
-    /// Traces of the second group.
-    n_b: i32 => number("traces"),
-    /// Mean of Fisher's z over the traces of the first group.
+    /// Problems of the first group.
+    n_a: i32 => number("problems"),
+    /// Problems of the second group.
+    n_b: i32 => number("problems"),
+    /// Mean of Fisher's z over the problems of the first group.
     mean_a: f64 => number("1"),
-    /// Mean of Fisher's z over the traces of the second group.
+    /// Mean of Fisher's z over the problems of the second group.
     mean_b: f64 => number("1"),
     /// Mean of the first group less that of the second.
     difference: f64 => number("1"),
@@ -34,7 +34,7 @@ crate::record::record! {
     se: f64 => number("1"),
     /// Two-sided p-value of Welch's t test.
     p_welch: f64 => number("1"),
-    /// Lower bound of the difference, by a bootstrap over the traces of both groups (`BCa`); null where undefined.
+    /// Lower bound of the difference, by a bootstrap over the problems of both groups (`BCa`); null where undefined.
     boot_lo: Option<f64> => number("1"),
     /// Its upper bound.
     boot_hi: Option<f64> => number("1"),

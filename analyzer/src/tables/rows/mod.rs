@@ -11,6 +11,7 @@ use epikv_stats::{FisherMethod, fisher_interval};
 use crate::study::correlate::{Correlation, Figure};
 use crate::study::findings::{DatasetFindings, Finding, TraceShape};
 use crate::study::lags::LagRho;
+use crate::study::problems::Problems;
 use crate::study::settings::Settings;
 
 pub use beside::{band_surprisal, comparisons, difficulty, enrichment, group_pairs, heterogeneity};
@@ -22,28 +23,30 @@ const STUDENT_T: &str = "student-t";
 
 /// Rows of `correlations`.
 pub fn correlations(found: &[DatasetFindings], settings: &Settings) -> Vec<Correlations> {
-    let rows =
-        |d: &DatasetFindings| d.findings.iter().flat_map(|f| scopes(&d.dataset, f, settings)).collect::<Vec<_>>();
+    let rows = |d: &DatasetFindings| d.findings.iter().flat_map(|f| scopes(d, f, settings)).collect::<Vec<_>>();
     found.iter().flat_map(rows).collect()
 }
 
 /// The rows of a column: tokens, windows where there are labels of them, and traces.
-fn scopes(dataset: &str, finding: &Finding, settings: &Settings) -> Vec<Correlations> {
-    let all = &finding.correlation;
-    let row = |scope, of: &Correlation, figure| row(dataset, finding, settings, scope, of, figure);
+fn scopes(set: &DatasetFindings, finding: &Finding, settings: &Settings) -> Vec<Correlations> {
+    let (all, problems) = (&finding.correlation, &set.problems);
+    let row = |scope, of: &Correlation, figure| row(&set.dataset, finding, settings, scope, of, figure);
     let mut within = row("within", all, &all.within);
-    within.rho_partial_pos = mean_of_traces(finding, |shape| shape.rho_partial);
-    within.rho_stratified = mean_of_traces(finding, |shape| shape.rho_stratified);
+    within.rho_partial_pos = mean_of_problems(finding, problems, |shape| shape.rho_partial);
+    within.rho_stratified = mean_of_problems(finding, problems, |shape| shape.rho_stratified);
     let mut rows = vec![row("pooled", all, &all.pooled), within];
     if let Some(windows) = &finding.windows {
         rows.push(row("window_pooled", windows, &windows.pooled));
         rows.push(row("window_within", windows, &windows.within));
     }
     let n = all.n_between as i32;
+    let n_traces = finding.shapes.iter().filter(|shape| shape.n > 0).count();
     rows.push(Correlations {
         n_tokens: i64::from(n),
+        n_problems: Some(n),
+        n_traces: Some(n_traces as i32),
         n_eff: n,
-        excl_short: all.n_traces as i32 - n,
+        excl_short: (all.n_traces - n_traces) as i32,
         excl_constant_label: 0,
         excl_constant_signal: 0,
         excl_undefined: 0,
@@ -84,6 +87,8 @@ fn row(
         scope: scope.to_owned(),
         n_tokens: of.n_tokens as i64,
         n_traces_total: of.n_traces as i32,
+        n_problems: Some(of.n_eff as i32),
+        n_traces: Some(of.n_usable as i32),
         n_eff: of.n_eff as i32,
         excl_short: of.n_short as i32,
         excl_constant_label: of.n_constant_label as i32,
@@ -130,10 +135,10 @@ fn largest_rho(p: f64, n: u64) -> Option<f64> {
     (n > 1.0 && p > 0.0 && p < 1.0).then(|| (3.0 * p * (1.0 - p) * n * n / (n * n - 1.0)).sqrt())
 }
 
-/// A coefficient of every trace, pooled in Fisher's z with equal weights; `None` if no trace has it.
-fn mean_of_traces(finding: &Finding, of: fn(&TraceShape) -> Option<f64>) -> Option<f64> {
-    let z: Vec<f64> = finding.shapes.iter().filter_map(of).map(|rho| clipped_z(rho).0).collect();
-    mean(&z).map(f64::tanh)
+/// A coefficient of every trace, pooled in Fisher's z with equal weights of the problems; `None` if no trace has it.
+fn mean_of_problems(finding: &Finding, problems: &Problems, of: fn(&TraceShape) -> Option<f64>) -> Option<f64> {
+    let z: Vec<Option<f64>> = finding.shapes.iter().map(|shape| of(shape).map(|rho| clipped_z(rho).0)).collect();
+    mean(&problems.means_of_defined(&z).into_iter().flatten().collect::<Vec<_>>()).map(f64::tanh)
 }
 
 /// Rows of `correlations_by_trace`.
@@ -142,9 +147,11 @@ pub fn correlations_by_trace(found: &[DatasetFindings], window: usize) -> Vec<Co
     // The traces of pooled sets are there already.
     for dataset in found.iter().filter(|dataset| !dataset.is_pooled) {
         for finding in &dataset.findings {
-            let traces = dataset.trace_ids.iter().zip(&finding.correlation.by_trace).zip(&finding.shapes);
-            rows.extend(traces.map(|((trace_id, rho), shape)| CorrelationsByTrace {
+            let ids = dataset.trace_ids.iter().zip(&dataset.problem_ids);
+            let traces = ids.zip(&finding.correlation.by_trace).zip(&finding.shapes);
+            rows.extend(traces.map(|(((trace_id, problem_id), rho), shape)| CorrelationsByTrace {
                 trace_id: trace_id.clone(),
+                problem_id: Some(problem_id.clone()),
                 dataset: dataset.dataset.clone(),
                 source: finding.source.name().to_owned(),
                 signal: finding.signal.to_owned(),

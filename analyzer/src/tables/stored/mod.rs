@@ -23,7 +23,7 @@ use crate::study::baseline::Baseline;
 use crate::study::column::{Place, adjust, finding, smooth};
 use crate::study::findings::{DatasetFindings, Finding, Source};
 use crate::study::join::{Labelled, Mask};
-use crate::study::pools::problem_sets;
+use crate::study::pools::{problem_sets, problems};
 use crate::study::resamples::Resamples;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
@@ -197,7 +197,8 @@ impl Stored {
             adjust(&mut findings);
             let trace_ids = own.iter().map(|sample| sample.recording.trace_id.clone()).collect();
             let is_pooled = settings.pools.iter().any(|pool| pool.name() == dataset);
-            Ok(DatasetFindings { dataset, is_pooled, trace_ids, findings })
+            let (problem_ids, problems) = (own.iter().map(|s| s.problem_id.clone()).collect(), problems(&own));
+            Ok(DatasetFindings { dataset, is_pooled, trace_ids, problem_ids, problems, findings })
         };
         problem_sets(samples, &settings.pools).into_iter().map(of_dataset).collect()
     }
@@ -300,15 +301,16 @@ impl Planned<'_> {
             Self::Baseline(baseline) => {
                 let place =
                     Place { source: Source::None, signal: baseline.name(), layer: None, smoother: Smoother::Raw };
-                Ok(vec![given.finding(place, &baseline.columns(samples), None)])
+                Ok(vec![given.finding(place, &baseline.columns(samples), None, samples)])
             }
         }
     }
 }
 
 impl Given<'_> {
-    fn finding(&self, place: Place, traces: &[Labelled], windows: Option<&[Labelled]>) -> Finding {
-        let finding = finding(place, traces, windows, self.asked.shapes, self.settings, self.resamples);
+    fn finding(&self, place: Place, traces: &[Labelled], windows: Option<&[Labelled]>, samples: &[&Sample]) -> Finding {
+        let finding =
+            finding(place, traces, windows, &problems(samples), self.asked.shapes, self.settings, self.resamples);
         (self.done)();
         finding
     }
@@ -331,7 +333,7 @@ fn correlated(
         windows.push(sample.windows.as_ref().map(|windows| windows.pair(&values)));
     }
     let windows = windows.into_iter().collect::<Option<Vec<_>>>();
-    Ok(given.finding(place, &traces, windows.as_deref()))
+    Ok(given.finding(place, &traces, windows.as_deref(), samples))
 }
 
 /// A trace without recording and labels.

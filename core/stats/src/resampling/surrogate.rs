@@ -1,27 +1,28 @@
 //! Tests of rho over many traces with labels that do not depend on the signal: labels of other traces, or shifted
 //! labels.
 //!
-//! Tokens are not exchangeable: labels come in runs, signals have long memory, and both may follow the position. Each
-//! replicate gives every trace `i` of `n_i` tokens other labels and computes the statistics again:
+//! Tokens are not exchangeable: labels come in runs, signals have long memory, and both may follow the position. Traces of
+//! one problem are not exchangeable with others either: samples of a problem can be near-copies. So the unit is the problem.
+//! Each replicate gives every trace of `n` tokens other labels and computes the statistics again:
 //!
-//! | null | labels of trace `i` | keeps | breaks down on |
+//! | null | labels of the `k`-th trace of problem `i` | keeps | breaks down on |
 //! | --- | --- | --- | --- |
-//! | [`Null::CrossTrace`] | those of trace `j = pi(i)`, token `t` getting that at `floor((t + 1/2) n_j / n_i)` | runs, and every profile over positions that traces share | few traces: `1/k!` is the least p |
-//! | [`Null::CircularShift`] | its own, moved around the end by a random non-zero offset | runs and base rate | trends, which a shift wraps around |
+//! | [`Null::CrossTrace`] | those of the `k`-th trace of problem `j = pi(i)` (counted around where it has fewer), token `t` getting that at `floor((t + 1/2) n_j / n)` | runs, what the samples of a problem share, and every profile over positions that problems share | few problems: `1/k!` is the least p |
+//! | [`Null::CircularShift`] | its own, moved around the end by a random non-zero offset, which all traces of the problem share in proportion to their lengths | runs and base rate | trends, which a shift wraps around |
 //!
-//! `pi` is a random permutation of the traces, so that every trace's labels are used once, as they are in the data, and the
-//! test is exact if traces are exchangeable. It may leave a trace in its place, as a permutation test must: donors that are
-//! never the trace itself reject 7.7 % at a level of 5 %.
+//! `pi` is a random permutation of the problems, so that every problem's labels are used once, as they are in the data, and
+//! the test is exact if problems are exchangeable and have equally many traces. It may leave a problem in its place, as a
+//! permutation test must: donors that are never the trace itself reject 7.7 % at a level of 5 %.
 //!
 //! Two statistics, in one pass:
 //!
 //! ```text
-//! within = mean over traces with a coefficient of atanh(rho_i)
+//! within = mean over problems of the mean over their traces with a coefficient of atanh(rho)
 //! pooled = rho over the tokens of all traces at once
 //! ```
 //!
 //! Signals are ranked once. Labels in `r` runs cost `r` differences of prefix sums, so a replicate takes `O(sum r)` and not
-//! `O(n)`. Which labels or offset a trace gets depends on (seed, replicate, trace) alone, so that all columns over the same
+//! `O(n)`. Which labels or offset a trace gets depends on (seed, replicate, problem) alone, so that all columns over the same
 //! traces move alike: that is what [`crate::permutation::max_t_p`] needs.
 //!
 //! # References
@@ -37,7 +38,7 @@ use crate::resampling::resample::Draws;
 /// Where the labels of a replicate come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Null {
-    /// The traces exchange their labels at matched relative position.
+    /// The problems exchange their labels at matched relative position.
     CrossTrace,
     /// The same trace, around its end.
     CircularShift,
@@ -46,7 +47,7 @@ pub enum Null {
 /// Both statistics; `None` where undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Statistics {
-    /// Mean of `atanh(rho)` over the traces that have a coefficient.
+    /// Mean over problems of the mean of `atanh(rho)` over their traces that have a coefficient.
     pub within: Option<f64>,
     /// Rho over all tokens.
     pub pooled: Option<f64>,
@@ -87,6 +88,8 @@ pub struct Labels(Option<Vec<Vec<(usize, usize)>>>);
 #[derive(Debug, Clone)]
 pub struct Surrogates {
     traces: Vec<Trace>,
+    /// The traces of each problem.
+    problems: Vec<Vec<usize>>,
     /// Tokens and tie term of all traces together.
     n_tokens: u64,
     tie_sum: u128,
@@ -123,7 +126,8 @@ impl Ranks {
 }
 
 impl Surrogates {
-    /// Ranks the signals of traces, each within its trace and among all. Cost `O(n)`.
+    /// Ranks the signals of traces, each within its trace and among all, where every trace is a problem of its own. Cost
+    /// `O(n)`.
     ///
     /// Undefined (`None`) when a signal holds a `NaN`.
     ///
@@ -131,6 +135,23 @@ impl Surrogates {
     ///
     /// If a trace has not one label a token.
     pub fn new(traces: &[(&[f32], &[bool])]) -> Option<Self> {
+        Self::of_problems(traces, &(0..traces.len()).collect::<Vec<_>>())
+    }
+
+    /// The same where trace `i` belongs to problem `problem[i]`, numbered from 0 in any order.
+    ///
+    /// Undefined (`None`) when a signal holds a `NaN`.
+    ///
+    /// # Panics
+    ///
+    /// If a trace has not one label a token, or `problem` not one entry a trace.
+    pub fn of_problems(traces: &[(&[f32], &[bool])], problem: &[usize]) -> Option<Self> {
+        assert_eq!(problem.len(), traces.len(), "one problem a trace");
+        let mut problems = vec![Vec::new(); problem.iter().max().map_or(0, |last| last + 1)];
+        for (trace, &problem) in problem.iter().enumerate() {
+            problems[problem].push(trace);
+        }
+        problems.retain(|traces| !traces.is_empty());
         let all = traces.iter().map(|(signal, _)| *signal).collect::<Vec<_>>().concat();
         let pooled = Midranks::from_f32(&all)?;
         let mut first = 0;
@@ -143,7 +164,7 @@ impl Surrogates {
             Some(Trace { n, runs: runs(important), own: Ranks::new(own.twice(), own.tie_sum()), among_all })
         };
         let traces = traces.iter().map(rank).collect::<Option<Vec<_>>>()?;
-        Some(Self { traces, n_tokens: all.len() as u64, tie_sum: pooled.tie_sum() })
+        Some(Self { traces, problems, n_tokens: all.len() as u64, tie_sum: pooled.tie_sum() })
     }
 
     /// The statistics of the labels as they are.
@@ -151,31 +172,51 @@ impl Surrogates {
         self.under(&Labels(Some(self.traces.iter().map(|trace| trace.runs.clone()).collect())))
     }
 
-    /// The statistics of one replicate; undefined under [`Null::CrossTrace`] for a single trace.
+    /// The statistics of one replicate; undefined under [`Null::CrossTrace`] for a single problem.
     pub fn replicate(&self, null: Null, seed: u64, replicate: u64) -> Statistics {
         self.under(&self.labels(null, seed, replicate))
     }
 
     /// The labels of one replicate: the same for every column over the same labelled tokens.
     pub fn labels(&self, null: Null, seed: u64, replicate: u64) -> Labels {
-        let traces = &self.traces;
-        Labels(match null {
-            Null::CrossTrace if traces.len() < 2 => None,
-            Null::CrossTrace => {
-                let donors = exchanged(seed, replicate, traces.len());
-                let donated = |(own, donor): (&Trace, usize)| {
-                    let donor = &traces[donor];
-                    (donor.n > 0).then(|| stretched(&donor.runs, donor.n, own.n))
-                };
-                traces.iter().zip(donors).map(donated).collect()
+        let drawn = match null {
+            Null::CrossTrace => self.exchanged(seed, replicate),
+            Null::CircularShift => self.shifted(seed, replicate),
+        };
+        Labels(drawn)
+    }
+
+    /// The labels of another problem for each.
+    fn exchanged(&self, seed: u64, replicate: u64) -> Option<Vec<Vec<(usize, usize)>>> {
+        if self.problems.len() < 2 {
+            return None;
+        }
+        let mut labels = vec![Vec::new(); self.traces.len()];
+        for (own, donor) in self.problems.iter().zip(exchanged(seed, replicate, self.problems.len())) {
+            for (&trace, &donor) in own.iter().zip(self.problems[donor].iter().cycle()) {
+                let donor = &self.traces[donor];
+                if donor.n == 0 {
+                    return None;
+                }
+                labels[trace] = stretched(&donor.runs, donor.n, self.traces[trace].n);
             }
-            Null::CircularShift => {
-                let moved = |(trace, own): (u64, &Trace)| {
-                    random_shift(seed, replicate, trace, own.n).map(|shift| shifted(&own.runs, own.n, shift))
-                };
-                (0..).zip(traces).map(moved).collect()
+        }
+        Some(labels)
+    }
+
+    /// The labels of each trace around its end.
+    fn shifted(&self, seed: u64, replicate: u64) -> Option<Vec<Vec<(usize, usize)>>> {
+        let mut labels = vec![Vec::new(); self.traces.len()];
+        for (problem, own) in (0..).zip(&self.problems) {
+            let first = self.traces[own[0]].n;
+            let shift = random_shift(seed, replicate, problem, first)?;
+            for &trace in own {
+                let Trace { n, runs, .. } = &self.traces[trace];
+                let last = n.checked_sub(1).filter(|&last| last > 0)?;
+                labels[trace] = shifted(runs, *n, ((2 * shift * n + first) / (2 * first)).clamp(1, last));
             }
-        })
+        }
+        Some(labels)
     }
 
     /// The statistics under given labels.
@@ -188,27 +229,35 @@ impl Surrogates {
         assert_eq!(labels.len(), self.traces.len(), "labels of every trace");
         let (mut sum_z, mut n_z) = (0.0, 0_u32);
         let (mut n_pos, mut twice_rank_sum_pos) = (0, 0);
-        for (trace, runs) in self.traces.iter().zip(labels) {
-            let own_pos = runs.iter().map(|&(from, to)| (to - from) as u64).sum();
-            let own = BinaryRanks {
-                n: trace.n as u64,
-                n_pos: own_pos,
-                twice_rank_sum_pos: trace.own.sum(runs),
-                tie_sum: trace.own.tie_sum,
-            };
-            if let Some(rho) = own.rho() {
-                sum_z += clipped_z(rho).0;
+        for problem in &self.problems {
+            let (mut sum_own, mut n_own) = (0.0, 0_u32);
+            for &at in problem {
+                let (trace, runs) = (&self.traces[at], &labels[at]);
+                let own_pos = runs.iter().map(|&(from, to)| (to - from) as u64).sum();
+                let own = BinaryRanks {
+                    n: trace.n as u64,
+                    n_pos: own_pos,
+                    twice_rank_sum_pos: trace.own.sum(runs),
+                    tie_sum: trace.own.tie_sum,
+                };
+                if let Some(rho) = own.rho() {
+                    sum_own += clipped_z(rho).0;
+                    n_own += 1;
+                }
+                n_pos += own_pos;
+                twice_rank_sum_pos += trace.among_all.sum(runs);
+            }
+            if n_own > 0 {
+                sum_z += sum_own / f64::from(n_own);
                 n_z += 1;
             }
-            n_pos += own_pos;
-            twice_rank_sum_pos += trace.among_all.sum(runs);
         }
         let all = BinaryRanks { n: self.n_tokens, n_pos, twice_rank_sum_pos, tie_sum: self.tie_sum };
         Statistics { within: (n_z > 0).then(|| sum_z / f64::from(n_z)), pooled: all.rho() }
     }
 }
 
-/// A random permutation of `n` traces for one replicate.
+/// A random permutation of `n` problems for one replicate.
 fn exchanged(seed: u64, replicate: u64, n: usize) -> Vec<usize> {
     let mut donors: Vec<usize> = (0..n).collect();
     Draws::new(seed, replicate).shuffle(&mut donors);
@@ -320,6 +369,45 @@ mod tests {
                 })
                 .collect();
             close(prepared.replicate(Null::CircularShift, 9, replicate), plain(&traces, &moved));
+        }
+    }
+
+    #[test]
+    fn a_problem_gives_its_labels_away_as_a_whole() {
+        let traces = traces();
+        let columns: Vec<(&[f32], &[bool])> = traces.iter().map(|(x, y)| (&x[..], &y[..])).collect();
+        // Problem 0 has the traces 0 and 2, problem 1 the traces 1 and 3.
+        let prepared = Surrogates::of_problems(&columns, &[0, 1, 0, 1]).expect("no NaN");
+        let own: Vec<Vec<bool>> = traces.iter().map(|(_, y)| y.clone()).collect();
+        let whole = [1, 0, 3, 2];
+        let mut seen = [false; 2];
+        for replicate in 0..20 {
+            let is_moved = exchanged(9, replicate, 2)[0] == 1;
+            seen[usize::from(is_moved)] = true;
+            let donor = |i: usize| if is_moved { whole[i] } else { i };
+            let donated: Vec<Vec<bool>> = (0..4).map(|i| matched_labels(&own[donor(i)], own[i].len())).collect();
+            let found = prepared.replicate(Null::CrossTrace, 9, replicate);
+            let plain = plain(&traces, &donated);
+            assert!((found.pooled.expect("defined") - plain.pooled.expect("defined")).abs() < 1e-12);
+        }
+        assert_eq!(seen, [true; 2]);
+        assert_eq!(
+            Surrogates::of_problems(&columns, &[0; 4]).expect("no NaN").replicate(Null::CrossTrace, 0, 0).pooled,
+            None
+        );
+    }
+
+    #[test]
+    fn copies_of_a_problem_count_once() {
+        let traces = traces();
+        let copied: Columns = traces.iter().flat_map(|trace| vec![trace.clone(); 3]).collect();
+        let columns: Vec<(&[f32], &[bool])> = copied.iter().map(|(x, y)| (&x[..], &y[..])).collect();
+        let problem: Vec<usize> = (0..12).map(|i| i / 3).collect();
+        let (once, thrice) = (prepared(&traces), Surrogates::of_problems(&columns, &problem).expect("no NaN"));
+        for null in [Null::CrossTrace, Null::CircularShift] {
+            for replicate in 0..20 {
+                close(thrice.replicate(null, 4, replicate), once.replicate(null, 4, replicate));
+            }
         }
     }
 
