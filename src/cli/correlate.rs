@@ -75,10 +75,10 @@ pub(crate) struct CorrelateArgs {
     /// Problems with a level of difficulty. Without this flag the length of the trace is taken as the difficulty.
     #[arg(long, value_name = "F")]
     pub(crate) difficulty: Option<PathBuf>,
-    /// Replicates of the trace bootstrap; 0 for none.
+    /// Replicates of the bootstrap over problems; 0 for none.
     #[arg(long, default_value_t = 2000, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub(crate) bootstrap: u32,
-    /// Replicates of the tests against labels of other traces and against shifted labels; 0 for none.
+    /// Replicates of the tests against labels of other problems and against shifted labels; 0 for none.
     #[arg(long, default_value_t = 499, value_name = "B", value_parser = clap::value_parser!(u32).range(..=100_000))]
     pub(crate) surrogates: u32,
     /// Longest lag of the lag profiles, in tokens before and after a label. The lags are 0 and powers of two; 0 here

@@ -206,7 +206,7 @@ fn the_figure_shows_what_the_rows_say() {
     let to_y = y_of_rho(&svg);
     let mut compared = 0;
     let lines = [
-        ("pooled", "model", "pooled, with trace bootstrap"),
+        ("pooled", "model", "pooled, with bootstrap"),
         ("within", "model", "within traces"),
         ("random_weights", "random_weights", "random weights, pooled"),
     ];
@@ -238,7 +238,7 @@ fn the_figure_shows_what_the_rows_say() {
     assert_eq!(csv.lines().count(), 1 + compared + 2);
     let row =
         rows.iter().find(|r| r.signal == "hs_l2" && r.smoothing == "z64" && r.layer == Some(2) && r.scope == "pooled");
-    assert!(csv.contains(&format!(", z64\",\"pooled, with trace bootstrap\",2,2,{},", row.unwrap().rho.unwrap())));
+    assert!(csv.contains(&format!(", z64\",\"pooled, with bootstrap\",2,2,{},", row.unwrap().rho.unwrap())));
     let png = bytes(&place.path("out").join("figure_layers.png"));
     assert!(png.starts_with(b"\x89PNG") && png.len() > 20_000);
 }

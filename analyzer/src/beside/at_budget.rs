@@ -124,6 +124,7 @@ impl AtBudget {
                     layer_plus: plus.map(|layer| layer as i16),
                     layer_minus: minus.map(|layer| layer as i16),
                     n_traces: selected.n_traces as i32,
+                    n_problems: Some(selected.n_problems as i32),
                     auc: selected.auc,
                     auc_lo: selected.interval.map(|i| i.0),
                     auc_hi: selected.interval.map(|i| i.1),
@@ -207,14 +208,14 @@ impl Decided {
         scores.sort_by(|a, b| b.auc.unwrap_or(0.0).total_cmp(&a.auc.unwrap_or(0.0)));
         let line = |selected: &&Selected| {
             let interval = selected.interval.map_or_else(|| "[-]".to_owned(), |(lo, hi)| format!("[{lo:.3}, {hi:.3}]"));
-            let (auc, n) = (selected.auc.unwrap_or(0.5), selected.n_traces);
-            format!("- {}: {} has AUC {auc:.3} {interval} over {n} traces", self.dataset, name(selected.candidate))
+            let (auc, n) = (selected.auc.unwrap_or(0.5), selected.n_problems);
+            format!("- {}: {} has AUC {auc:.3} {interval} over {n} problems", self.dataset, name(selected.candidate))
         };
         let mut lines: Vec<String> = scores.iter().map(line).collect();
         if let Some((layers, picked)) = &self.layers {
             let held_out = match picked.held_out {
-                Some(auc) => format!("{auc:.3} on traces that had no part in choosing ({FOLDS} splits)"),
-                None => format!("too few traces for {FOLDS} splits"),
+                Some(auc) => format!("{auc:.3} on problems that had no part in choosing ({FOLDS} splits)"),
+                None => format!("too few problems for {FOLDS} splits"),
             };
             let by_fold: Vec<String> = picked.by_fold.iter().map(|candidate| name(*candidate)).collect();
             lines.extend(self.placebo(layers_of(layers)).map(|place| format!("- {place}")));

@@ -1,15 +1,14 @@
 //! Which score separates important tokens when tokens are evicted? The scores of policies, and all layers and pairs of
 //! layers.
 //!
-//! The value of a score is the mean over traces of the AUC at decision time ([`replay`]), with a trace bootstrap. Candidates
+//! The value of a score is the mean over problems of the mean over their traces of the AUC at decision time
+//! ([`replay`]), with a bootstrap over problems. Candidates
 //! of layers are made of `z_l`, the rolling z-score of `hs_l2` at layer `l`: `z_a`, `-z_b` and `z_a - z_b` for all pairs.
 //! They are compared as **combined** scores: the layer with the largest |rho| of its own need not be part of the best pair.
 //!
 //! The best of a thousand candidates has a large AUC on the traces that it was chosen on. So problems are split into
 //! [`FOLDS`] parts by their order, all traces of a problem in one part; for each part the best on the others is
 //! measured on it, and the mean of these is the honest figure of choosing.
-
-use std::collections::BTreeMap;
 
 use epikv_signals::Smoother;
 use epikv_stats::moments::mean;
@@ -21,6 +20,8 @@ use crate::record::{Column, Recording};
 use crate::study::bands::BAND_SIGNAL;
 use crate::study::baseline::Baseline;
 use crate::study::column::smooth;
+use crate::study::pools::problems;
+use crate::study::problems::Problems;
 use crate::study::resamples::Resamples;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
@@ -52,9 +53,11 @@ pub struct Selected {
     pub candidate: Candidate,
     /// Traces at which it has a value.
     pub n_traces: usize,
-    /// Mean over traces of the AUC at decision time; `None` without any.
+    /// Problems of these traces: the units.
+    pub n_problems: usize,
+    /// Mean over problems of the mean over their traces of the AUC at decision time; `None` without any.
     pub auc: Option<f64>,
-    /// Interval by the trace bootstrap; `None` where undefined.
+    /// Interval by the bootstrap over problems; `None` where undefined.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -65,7 +68,7 @@ pub struct Picked {
     pub best: Candidate,
     /// Its AUC on the traces that it was chosen on.
     pub auc: f64,
-    /// Mean over traces of the AUC of the best of the other parts; `None` below [`FOLDS`] problems.
+    /// Mean over problems of the AUC of the best of the other parts; `None` below [`FOLDS`] problems.
     pub held_out: Option<f64>,
     /// The best of each split, in order.
     pub by_fold: Vec<Candidate>,
@@ -77,7 +80,7 @@ type Labels = Vec<Option<bool>>;
 /// Values of a trace, layer by layer.
 type Layers = Vec<Vec<Option<f32>>>;
 
-/// AUC of each trace, `[n]`, by candidate.
+/// AUC of each trace or problem, `[n]`, by candidate.
 type Values = Vec<(Candidate, Vec<Option<f64>>)>;
 
 /// The series of a signal of that name.
@@ -107,7 +110,7 @@ pub fn scores(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Ve
         let values = samples.iter().zip(limits).zip(&columns).map(of).collect();
         candidates.push((Candidate::Baseline(baseline.name()), values));
     }
-    summaries(&candidates, settings)
+    summaries(&candidates, &problems(samples), settings)
 }
 
 /// The series of a signal that has no layers.
@@ -140,8 +143,11 @@ pub fn pick(samples: &[&Sample], limits: &[Limits], settings: &Settings) -> Resu
         (*candidate, scored.iter().zip(&labels).zip(limits).map(value).collect())
     };
     let values: Values = candidates.par_iter().map(of).collect();
-    let Some(picked) = choose(&values, &folds(samples)) else { return Ok(None) };
-    Ok(Some((summaries(&values, settings), picked)))
+    let problems = problems(samples);
+    let of_problems: Values =
+        values.iter().map(|(candidate, by_trace)| (*candidate, problems.means_of_defined(by_trace))).collect();
+    let Some(picked) = choose(&of_problems, &folds(problems.len())) else { return Ok(None) };
+    Ok(Some((summaries(&values, &problems, settings), picked)))
 }
 
 /// The label of each token of a trace, null where it does not count.
@@ -172,14 +178,15 @@ fn combined(layers: &[Vec<Option<f32>>], candidate: Candidate) -> Vec<Option<f32
     }
 }
 
-fn summaries(values: &Values, settings: &Settings) -> Vec<Selected> {
+fn summaries(values: &Values, problems: &Problems, settings: &Settings) -> Vec<Selected> {
     let resamples = Resamples::new(settings.seed, settings.replicates.min(MAX_REPLICATES));
     let of = |(candidate, by_trace): &(Candidate, Vec<Option<f64>>)| {
-        let defined: Vec<f64> = by_trace.iter().flatten().copied().collect();
+        let defined: Vec<f64> = problems.means_of_defined(by_trace).into_iter().flatten().collect();
+        let n_traces = by_trace.iter().flatten().count();
         let auc = mean(&defined);
         let draws = resamples.draws_of_mean(&defined);
         let interval = auc.and_then(|auc| draws.interval(auc, settings.confidence));
-        Selected { candidate: *candidate, n_traces: defined.len(), auc, interval }
+        Selected { candidate: *candidate, n_traces, n_problems: defined.len(), auc, interval }
     };
     values.par_iter().map(of).collect()
 }
@@ -187,24 +194,19 @@ fn summaries(values: &Values, settings: &Settings) -> Vec<Selected> {
 /// Replicates for a candidate at most: there are a thousand candidates, and means need few.
 const MAX_REPLICATES: usize = 1000;
 
-/// The part that each trace belongs to: problems in turn, in the order in which they first come.
-fn folds(samples: &[&Sample]) -> Vec<usize> {
-    let mut problems: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    let mut folds = Vec::with_capacity(samples.len());
-    for sample in samples {
-        let next = problems.len();
-        folds.push(*problems.entry((&sample.dataset, &sample.problem_id)).or_insert(next) % FOLDS);
-    }
-    folds
+/// The part that each problem belongs to: in turn, in the order in which they first come.
+fn folds(n_problems: usize) -> Vec<usize> {
+    (0..n_problems).map(|problem| problem % FOLDS).collect()
 }
 
-/// The best candidate, and what choosing gives on traces that had no part in it; `folds` has the part of each trace.
+/// The best candidate, and what choosing gives on problems that had no part in it; `folds` has the part of each problem,
+/// and `values` one value a problem.
 fn choose(values: &Values, folds: &[usize]) -> Option<Picked> {
     let (best, auc) = best(values, |_| true)?;
     let n_folds = folds.iter().max().map_or(0, |last| last + 1);
     let (mut held_out, mut by_fold) = (Vec::new(), Vec::new());
     for fold in 0..if n_folds < FOLDS { 0 } else { FOLDS } {
-        let Some((chosen, _)) = self::best(values, |trace| folds[trace] != fold) else { continue };
+        let Some((chosen, _)) = self::best(values, |problem| folds[problem] != fold) else { continue };
         by_fold.push(chosen);
         let of_chosen = values.iter().find(|(candidate, _)| *candidate == chosen).map(|(_, by_trace)| by_trace);
         let own = of_chosen.into_iter().flat_map(|all| all.iter().zip(folds).filter(|(_, f)| **f == fold));
@@ -213,10 +215,10 @@ fn choose(values: &Values, folds: &[usize]) -> Option<Picked> {
     Some(Picked { best, auc, held_out: mean(&held_out), by_fold })
 }
 
-/// The candidate with the largest mean over the traces that count; of equal ones the first.
+/// The candidate with the largest mean over the problems that count; of equal ones the first.
 fn best(values: &Values, counts: impl Fn(usize) -> bool) -> Option<(Candidate, f64)> {
     let of = |(candidate, by_trace): &(Candidate, Vec<Option<f64>>)| {
-        let counted = by_trace.iter().enumerate().filter(|(trace, _)| counts(*trace));
+        let counted = by_trace.iter().enumerate().filter(|(problem, _)| counts(*problem));
         let auc = mean(&counted.filter_map(|(_, auc)| *auc).collect::<Vec<_>>())?;
         Some((*candidate, auc))
     };

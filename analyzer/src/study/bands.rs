@@ -2,7 +2,7 @@
 //!
 //! Band A is layers 7 to 13 of 32, where the paper finds positive rho, band B is 18 to 25, where it finds negative rho.
 //! Both were declared before any figure of this run, so the mean over their layers needs no correction for choosing.
-//! Its interval comes from the trace bootstrap of that mean, since neighbouring layers are not independent.
+//! Its interval comes from the bootstrap over problems of that mean, since neighbouring layers are not independent.
 
 use std::ops::RangeInclusive;
 

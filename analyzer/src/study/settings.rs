@@ -20,11 +20,11 @@ pub struct Settings {
     pub confidence: Confidence,
     /// Form of the pooled interval on usable traces.
     pub fisher: FisherMethod,
-    /// Replicates of the trace bootstrap.
+    /// Replicates of the bootstrap over problems.
     pub replicates: usize,
-    /// Replicates of the tests against labels of other traces and against shifted ones.
+    /// Replicates of the tests against labels of other problems and against shifted ones.
     pub surrogates: usize,
-    /// Seed of the trace bootstrap and of the surrogates.
+    /// Seed of the bootstrap over problems and of the surrogates.
     pub seed: u64,
     /// Tokens that a lag profile reaches to either side; 0 for none.
     pub max_lag: usize,

@@ -12,6 +12,10 @@ use crate::study::settings::Settings;
 /// Smoothers whose bands and layers are shown, where they were asked for; without any of them, the first asked for.
 const SHOWN: [Smoother; 2] = [Smoother::Mean, Smoother::Z];
 
+/// Problems below which the interval to read is Student's t. Of 1,000 simulated studies the bootstrap's interval of a mean
+/// over problems holds the truth in 85 % at 6 problems, 90 % at 10 and 94 % at 20, Student's t in 95 % at each.
+pub(crate) const FEW_PROBLEMS: usize = 20;
+
 /// A row: one column of the study, or a mean over a band of them. Undefined parts are null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SummaryRow {
@@ -25,17 +29,20 @@ pub struct SummaryRow {
     pub what: String,
     /// Pooled rho.
     pub rho: Option<f64>,
-    /// Its interval by the trace bootstrap.
+    /// Its interval by the bootstrap over problems.
     pub boot: Option<[f64; 2]>,
-    /// Its Fisher interval on usable traces; null for means.
+    /// Its Fisher interval on usable problems; null for means.
     pub ci: Option<[f64; 2]>,
     /// Rho within traces.
     pub within: Option<f64>,
-    /// Its interval by the trace bootstrap; null for means.
+    /// Its interval by the bootstrap over problems; null for means.
     pub within_boot: Option<[f64; 2]>,
+    /// The interval of rho within traces to read: Student's t on the means of the problems where there are fewer than
+    /// [`FEW_PROBLEMS`], which the bootstrap is too narrow for; else the bootstrap's.
+    pub within_interval: Option<[f64; 2]>,
     /// Pooled rho over occluded windows; null for means and without labels of windows.
     pub window: Option<f64>,
-    /// Distance of rho within traces from what other traces' labels give, in deviations of these; null for means.
+    /// Distance of rho within traces from what other problems' labels give, in deviations of these; null for means.
     pub z_null: Option<f64>,
     /// Its p-value.
     pub p_cross: Option<f64>,
@@ -52,6 +59,8 @@ pub struct DatasetSummary {
     pub dataset: String,
     /// Traces with usable labels.
     pub n_traces: usize,
+    /// Traces that count.
+    pub n_usable: usize,
     /// Traces that count for the position baseline, which is never constant: those with both labels.
     pub n_eff: usize,
     /// Their labelled tokens.
@@ -114,6 +123,7 @@ impl DatasetSummary {
         Self {
             dataset: found.dataset.clone(),
             n_traces: found.trace_ids.len(),
+            n_usable: position.map_or(0, |c| c.n_usable),
             n_eff: position.map_or(0, |c| c.n_eff),
             n_tokens: position.map_or(0, |c| c.n_tokens),
             base_rate,
@@ -165,6 +175,7 @@ fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, se
             ci: None,
             within: mean.within,
             within_boot: None,
+            within_interval: None,
             window: None,
             z_null: None,
             p_cross: None,
@@ -193,6 +204,8 @@ fn bands_and_layers(found: &DatasetFindings, source: Source, n_layers: usize, se
 
 fn row(finding: &Finding, what: String, settings: &Settings) -> SummaryRow {
     let (pooled, within) = (&finding.correlation.pooled, &finding.correlation.within);
+    let student = within.ci_lo.zip(within.ci_hi).map(<[f64; 2]>::from);
+    let within_boot = within.boot_lo.zip(within.boot_hi).map(<[f64; 2]>::from);
     SummaryRow {
         source: finding.source.name(),
         signal: finding.signal,
@@ -202,7 +215,8 @@ fn row(finding: &Finding, what: String, settings: &Settings) -> SummaryRow {
         boot: pooled.boot_lo.zip(pooled.boot_hi).map(<[f64; 2]>::from),
         ci: pooled.ci_lo.zip(pooled.ci_hi).map(<[f64; 2]>::from),
         within: within.rho,
-        within_boot: within.boot_lo.zip(within.boot_hi).map(<[f64; 2]>::from),
+        within_boot,
+        within_interval: if finding.correlation.n_eff < FEW_PROBLEMS { student } else { within_boot },
         window: finding.windows.as_ref().and_then(|w| w.pooled.rho),
         z_null: within.tested.z_null,
         p_cross: within.tested.p_cross,

@@ -19,14 +19,16 @@ crate::record::record! {
     layer_minus: Option<i16> => number("layer"),
     /// Traces with evictions at which the candidates included both labels.
     n_traces: i32 => number("traces"),
-    /// Mean over these traces; null without any.
+    /// Problems of these traces: the units that are drawn; null in files of earlier versions.
+    n_problems: Option<i32> => number("problems"),
+    /// Mean over these problems of the mean over their traces; null without any.
     auc: Option<f64> => number("1"),
-    /// Lower bound by the trace bootstrap (`BCa`).
+    /// Lower bound by the bootstrap over problems (`BCa`).
     auc_lo: Option<f64> => number("1"),
-    /// Upper bound by the trace bootstrap.
+    /// Upper bound by the bootstrap over problems.
     auc_hi: Option<f64> => number("1"),
     /// Whether it is the best of all layers and pairs on these traces.
     picked: bool => flag(),
-    /// For the chosen one: mean AUC on traces that were not used to choose it, over five splits.
+    /// For the chosen one: mean AUC on problems that were not used to choose it, over five splits.
     auc_held_out: Option<f64> => number("1"),
 }

@@ -1,4 +1,4 @@
-//! The detailed figure: rho over layers, one problem set and smoother a panel, pooled rho with its trace bootstrap, rho within
+//! The detailed figure: rho over layers, one problem set and smoother a panel, pooled rho with its bootstrap, rho within
 //! traces, random weights and published coefficients.
 
 use epikv_figures::shortened;
@@ -26,7 +26,7 @@ const SIDE_BY_SIDE: usize = 2;
 type Shown = (&'static str, Source, &'static LineLook, fn(&Finding) -> (Option<f64>, Option<(f64, f64)>));
 
 const LINES: [Shown; 3] = [
-    ("pooled, with trace bootstrap", Source::Model, &POOLED, |f| {
+    ("pooled, with bootstrap", Source::Model, &POOLED, |f| {
         let figure = &f.correlation.pooled;
         (figure.rho, figure.boot_lo.zip(figure.boot_hi))
     }),
@@ -121,7 +121,7 @@ fn caption(
         format!("Spearman's rho of {signal} with the occlusion label of a token, over tested reasoning tokens."),
         format!("Model {}, {} layers.", about.model, about.n_layers),
         format!(
-            "Ribbon: {percent:.0} % trace bootstrap of pooled rho (BCa, {} replicates, seed {}).",
+            "Ribbon: {percent:.0} % bootstrap over problems of pooled rho (BCa, {} replicates, seed {}).",
             settings.replicates, settings.seed
         ),
         format!("Shaded: {}; {}.", bands[0].describe(), bands[1].describe()),

@@ -46,7 +46,8 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         columns: found.shown().len().min(2),
         caption: vec![
             format!("Spearman's rho of {signal}, {}, with the label.", found.name(smoother)),
-            "Pooled rho mixes differences between traces with ranking inside them. Bars: trace bootstrap.".to_owned(),
+            "Pooled rho mixes differences between traces with ranking inside them. Bars: bootstrap over problems."
+                .to_owned(),
             found.whose(),
         ],
     }))

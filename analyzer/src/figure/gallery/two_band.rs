@@ -1,4 +1,4 @@
-//! The two-band figure: rho over layers, one line a problem set, Fisher's interval as a ribbon, the trace bootstrap as bars.
+//! The two-band figure: rho over layers, one line a problem set, Fisher's interval as a ribbon, the bootstrap as bars.
 
 use super::super::shades;
 use super::{Chart, Found, counts};
@@ -53,7 +53,7 @@ pub(super) fn chart(found: &Found<'_>) -> Option<Chart> {
         caption: vec![
             format!("Pooled Spearman's rho of {signal} with the occlusion label of a token, one line a problem set."),
             format!(
-                "Ribbon: {:.0} % {} interval on n_eff traces, a convention; bars: trace bootstrap (BCa, {} replicates).",
+                "Ribbon: {:.0} % {} interval on n_eff problems, a convention; bars: bootstrap over problems (BCa, {} replicates).",
                 100.0 * settings.confidence.level(),
                 settings.fisher.name(),
                 settings.replicates

@@ -1,5 +1,5 @@
 //! Notes of the report beside its table: what looks wrong, and the effects of smoothing, rotation, position and the
-//! number of traces. Each note is one file and gives Markdown lines, or none.
+//! number of problems. Each note is one file and gives Markdown lines, or none.
 
 mod detectors;
 mod lags;
@@ -17,7 +17,7 @@ use crate::study::settings::Settings;
 pub fn notes(found: &[DatasetFindings], settings: &Settings) -> String {
     let mut text = String::new();
     section(&mut text, "Looks wrong", &detectors::lines(found, settings));
-    section(&mut text, "Number of traces", &each(found, |dataset| power::lines(dataset, settings)));
+    section(&mut text, "Number of problems", &each(found, |dataset| power::lines(dataset, settings)));
     section(&mut text, "Position", &each(found, position::lines));
     section(&mut text, "Smoothing", &each(found, |dataset| smoothing::lines(dataset, settings)));
     section(&mut text, "Lags", &each(found, |dataset| lags::lines(dataset, settings)));

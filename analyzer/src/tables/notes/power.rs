@@ -1,4 +1,4 @@
-//! What the number of traces can show: the power of a test of rho on `n` independent units, by Fisher's z.
+//! What the number of problems can show: the power of a test of rho on `n` independent units, by Fisher's z.
 
 use epikv_signals::Smoother;
 use epikv_stats::power::{min_detectable_rho, power};
@@ -16,7 +16,7 @@ pub(super) fn lines(dataset: &DatasetFindings, settings: &Settings) -> Vec<Strin
     let at = |rho: f64| power(rho, n, alpha).map(|power| format!("{:.0} % at {rho}", 100.0 * power));
     let powers: Vec<String> = [0.1, 0.2, 0.3, 0.5].into_iter().filter_map(at).collect();
     vec![format!(
-        "with traces as units, n_eff = {n}, the least |rho| found with {:.0} % power at level {alpha:.2} is {least:.2}; power {}",
+        "with problems as units, n_eff = {n}, the least |rho| found with {:.0} % power at level {alpha:.2} is {least:.2}; power {}",
         100.0 * PLANNED,
         powers.join(", ")
     )]

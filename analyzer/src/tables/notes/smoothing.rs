@@ -29,7 +29,7 @@ pub(super) fn lines(dataset: &DatasetFindings, settings: &Settings) -> Vec<Strin
         let ratio = median(&ratios)?;
         let spread = spread(smoother).zip(spread(Smoother::Raw));
         let null = spread.map_or_else(String::new, |(smoothed, raw)| {
-            format!("; under other traces' labels rho has a standard deviation of {smoothed:.3}, raw of {raw:.3}")
+            format!("; under other problems' labels rho has a standard deviation of {smoothed:.3}, raw of {raw:.3}")
         });
         Some(format!(
             "{} has the larger pooled |rho| in {larger} of {} columns, median ratio {ratio:.2}{null}",
