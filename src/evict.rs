@@ -21,7 +21,7 @@ use crate::cli::{EvictArgs, ModelArgs, PolicyArgs};
 use crate::inputs::check_made_by;
 use crate::job::Job;
 use crate::output::Done;
-use crate::{progress, setup, trace};
+use crate::{output, progress, setup, trace};
 
 /// The file of a label folder that is read.
 pub(crate) const LABELS: &str = "label_tokens.parquet";
@@ -53,13 +53,14 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     }
     check(&model, &problems, labels.as_ref(), &settings)?;
     let records = Records { steps: args.record_steps, signals: !args.record_signals.is_empty() };
+    output::complete(&under.out)?;
     let cells = Cells::open(&under.out, records, args.model.fresh)?;
     check_compared(&comparisons, &settings, &cells)?;
     // Only now, when all that was asked for can be done, is anything removed or written. A shard writes cells and nothing
     // else, so that several can work in one folder.
-    let job = match settings.shard {
-        None => Some(Job::resume("evict", &under.out, FILES, args.model.fresh)?),
-        Some(_) => None,
+    let (job, _shard_lock) = match settings.shard {
+        None => (Some(Job::resume("evict", &under.out, FILES, args.model.fresh)?), None),
+        Some((i, n)) => (None, Some(output::lock(&under.out, &format!("shard-{i}-of-{n}"))?)),
     };
     let (comparisons, late) = declare(&under.out, comparisons, &cells, args.model.fresh)?;
     for late in &late {

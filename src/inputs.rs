@@ -38,3 +38,29 @@ pub(crate) fn fingerprint(path: &Path) -> Result<Value> {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
     Ok(json!({ "file": name, "sha256": fingerprint.sha256 }))
 }
+
+/// Input files as a manifest lists them: their paths as they were typed, and their content.
+pub(crate) fn listed<P: AsRef<Path>>(paths: &[P]) -> Result<Value> {
+    let one = |path: &P| {
+        let path = path.as_ref();
+        Ok(json!({ "path": path.to_string_lossy(), "sha256": fs::fingerprint(path)?.sha256 }))
+    };
+    Ok(Value::Array(paths.iter().map(one).collect::<Result<_>>()?))
+}
+
+/// Whether the files of [`listed`] have the content that they had.
+pub(crate) fn are_unchanged(inputs: &Value) -> bool {
+    let is_unchanged = |input: &Value| {
+        let path = input["path"].as_str().map(Path::new);
+        let now = path.and_then(|path| fs::fingerprint(path).ok());
+        now.is_some_and(|now| input["sha256"] == now.sha256)
+    };
+    inputs.as_array().is_some_and(|inputs| inputs.iter().all(is_unchanged))
+}
+
+/// Whether a file, or each file of a folder, is older than another file.
+pub(crate) fn is_older(path: &Path, than: &Path) -> bool {
+    let time = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.chain([path.to_owned()]).all(|file| matches!((time(&file), time(than)), (Some(a), Some(b)) if a < b))
+}

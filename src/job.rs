@@ -8,7 +8,7 @@ use epikv_model::Model;
 use epikv_schemas::{PartInfo, Provenance, Record};
 use serde_json::{Value, json};
 
-use crate::inputs::fingerprint;
+use crate::inputs::{fingerprint, listed};
 use crate::output::RunFolder;
 use crate::setup;
 
@@ -50,8 +50,10 @@ impl Job {
 
     /// The files that the tables are made of.
     pub(crate) fn set_inputs<P: AsRef<Path>>(&mut self, paths: impl IntoIterator<Item = P>) -> Result<()> {
-        let inputs = paths.into_iter().map(|path| fingerprint(path.as_ref())).collect::<Result<_>>()?;
+        let paths: Vec<P> = paths.into_iter().collect();
+        let inputs = paths.iter().map(|path| fingerprint(path.as_ref())).collect::<Result<_>>()?;
         self.set("inputs", Value::Array(inputs));
+        self.note("inputs", listed(&paths)?);
         Ok(())
     }
 

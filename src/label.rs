@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::cli::{LabelArgs, ModelArgs, Preset};
 use crate::inputs;
 use crate::job::Job;
-use crate::output::Done;
+use crate::output::{Done, NothingToDo};
 use crate::{progress, setup};
 
 /// The files of every labelling run.
@@ -78,7 +78,8 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
 /// Labels traces into a folder.
 fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let mut config = config(args)?;
-    let job = if args.dry_run { None } else { Some(Job::open("label", out, &files(args), args.model.fresh)?) };
+    let journal_file = out.join(JOURNAL);
+    let job = if args.dry_run { None } else { Some(open(args, out, &journal_file)?) };
     let (traces, made_by) = inputs::traces(trace_file, args.model.limit)?;
     if traces.is_empty() {
         bail!("{} holds no trace", trace_file.display());
@@ -93,7 +94,6 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
         let rates = args.rates.map_or_else(|| Rates::measure(&model, &config), Ok)?;
         return report::print_estimate(&Estimate::of(&model, &traces, &config), rates, args.model.json);
     };
-    let journal_file = out.join(JOURNAL);
     if args.model.fresh && journal_file.is_file() {
         std::fs::remove_file(&journal_file).with_context(|| format!("removing {}", journal_file.display()))?;
     }
@@ -118,6 +118,15 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
         writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
     }
     Ok(if labels.failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// Opens the run's folder. The journal of a run that was killed after it had put its files in place is removed.
+fn open(args: &LabelArgs, out: &Path, journal: &Path) -> Result<Job> {
+    Job::open("label", out, &files(args), args.model.fresh).inspect_err(|error| {
+        if error.is::<NothingToDo>() {
+            let _ = std::fs::remove_file(journal);
+        }
+    })
 }
 
 /// Checks what was typed.

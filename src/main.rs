@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return report::failed(&error),
     };
+    setup::set_arguments(&args);
     let cli = Cli::parse_from(args);
     setup::logging(cli.verbose);
     let done = match cli.command {

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use epikv_words::Hint;
 
+use crate::output::NothingToDo;
+
 /// What this crate itself refuses, with what to try.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}")]
@@ -33,8 +35,12 @@ impl Hint for Refused {
     }
 }
 
-/// Prints an error and gives the exit code: 1 if the run was told to stop, 2 if it could not be.
+/// Prints an error and gives the exit code: 0 if all was done already, 1 if the run was told to stop, 2 if it could not be.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
+    if let Some(done) = error.downcast_ref::<NothingToDo>() {
+        let _ = writeln!(std::io::stderr(), "{done}");
+        return ExitCode::SUCCESS;
+    }
     // A closed stderr is no reason to panic.
     let _ = std::io::stderr().write_all(text(error).as_bytes());
     let interrupted = error

@@ -1,5 +1,6 @@
 //! The first steps of every command: threads, logging, the model.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,51 @@ pub(crate) fn logging(verbose: u8) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .init();
+}
+
+static ARGUMENTS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Flags that change no result, and whether a value follows.
+const NO_RESULT: &[(&str, bool)] = &[
+    ("--threads", true),
+    ("--batch", true),
+    ("--quiet", false),
+    ("--json", false),
+    ("--verbose", false),
+    ("-v", false),
+    ("-vv", false),
+    ("--fresh", false),
+];
+
+/// Keeps what was typed, short of what changes no result.
+pub(crate) fn set_arguments(typed: &[OsString]) {
+    let mut kept = Vec::new();
+    let mut rest = typed.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    while let Some(argument) = rest.next() {
+        let name = argument.split_once('=').map_or(argument.as_str(), |(name, _)| name);
+        match NO_RESULT.iter().find(|(flag, _)| *flag == name) {
+            Some((_, true)) if !argument.contains('=') => drop(rest.next()),
+            Some(_) => {}
+            None => kept.push(argument),
+        }
+    }
+    // Set once: a process runs one command.
+    let _ = ARGUMENTS.set(kept);
+}
+
+/// What was typed, short of what changes no result.
+pub(crate) fn arguments() -> Value {
+    json!(ARGUMENTS.get().map_or(&[][..], Vec::as_slice))
+}
+
+/// The value of a flag that was typed.
+pub(crate) fn argument(flag: &str) -> Option<&'static str> {
+    let typed = ARGUMENTS.get()?;
+    let value = |(at, argument): (usize, &'static String)| match argument.strip_prefix(flag)? {
+        "" => typed.get(at + 1).map(String::as_str),
+        rest => rest.strip_prefix('='),
+    };
+    typed.iter().enumerate().find_map(value)
 }
 
 /// Fixes the number of threads before any starts; returns it.

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Schema};
 use parquet::{
     basic::{Compression, Encoding, ZstdLevel},
     file::{
-        metadata::SortingColumn,
+        metadata::{KeyValue, SortingColumn},
         properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion},
     },
     schema::types::ColumnPath,
@@ -39,6 +39,11 @@ impl TableSpec {
     }
 }
 
+/// The keys and values as entries of the footer.
+fn footer(provenance: &Provenance) -> Vec<KeyValue> {
+    provenance.to_texts().map(|(key, value)| KeyValue::new(key, value)).collect()
+}
+
 /// Writer settings of a file with that schema.
 ///
 /// Data pages are V1, which every reader takes; logical types are written whatever the page version.
@@ -51,7 +56,7 @@ pub(crate) fn properties(table: &TableSpec, schema: &Schema, provenance: &Proven
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_max_row_group_row_count(None) // the caller ends the groups, at the boundary of a trace
         .set_sorting_columns(Some(sorting(table, schema)))
-        .set_key_value_metadata(Some(provenance.to_metadata(&table.id())));
+        .set_key_value_metadata(Some(footer(&provenance.with_schema(&table.id()))));
     for field in schema.fields() {
         let column = table.columns.iter().find(|column| column.is_named(field.name()));
         if let Some(column) = column {

@@ -241,6 +241,26 @@ pub enum Error {
         /// The name found.
         got: String,
     },
+    /// Another run is writing the file.
+    #[error("{} is being written by another run, expected: one run at a time", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A run was stopped while it put its files in place.
+    #[error("{} belongs to a run that was stopped while it put its files in place", path.display())]
+    Unfinished {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A commit record is not one.
+    #[error("{} is not a commit record, expected: JSON with staged, moved, in_place and info", path.display())]
+    BadCommit {
+        /// The record.
+        path: PathBuf,
+        /// The cause.
+        source: serde_json::Error,
+    },
     /// A file is not the one that the manifest recorded.
     #[error("{} is not the file that its manifest records, expected: sha256 {expected}, got: {got}", path.display())]
     PartChanged {
@@ -278,6 +298,9 @@ impl Hint for Error {
             Self::BadManifestLine { .. } => {
                 "start over with --fresh, or delete the line if the file it names is not needed".to_owned()
             }
+            Self::InUse { .. } => "wait until it has ended, or give another --out".to_owned(),
+            Self::Unfinished { .. } => "run the command that made it once more: it completes the files".to_owned(),
+            Self::BadCommit { .. } => "remove the file and run the command that made the folder again with --fresh".to_owned(),
             Self::PartChanged { .. } => {
                 "the file was edited or replaced after the run; start over with --fresh, or restore it".to_owned()
             }

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufReader, BufWriter, Read, Write},
+    io::{self, BufReader, BufWriter, Read, Seek, Write},
     path::{Path, PathBuf},
 };
 
@@ -74,10 +74,21 @@ pub fn create_folder(path: &Path) -> Result<()> {
 
 /// Size and hash of a file, read in pieces.
 pub fn fingerprint(path: &Path) -> Result<Fingerprint> {
-    let mut file = BufReader::with_capacity(1 << 18, open(path)?);
+    fingerprint_of(path, &open(path)?)
+}
+
+/// Size and hash of an open file, from its beginning. Its position is the beginning again afterwards.
+pub(crate) fn fingerprint_of(path: &Path, mut file: &File) -> Result<Fingerprint> {
     let mut sink = Hashing::new(io::sink());
-    io::copy(&mut file, &mut sink).map_err(failed("read", path))?;
+    // A pipe has one beginning; it is only read.
+    let from_start = |mut file: &File| if is_regular(file) { file.rewind() } else { Ok(()) };
+    let copied = from_start(file).and_then(|()| io::copy(&mut BufReader::with_capacity(1 << 18, &mut file), &mut sink));
+    copied.and_then(|_| from_start(file)).map_err(failed("read", path))?;
     Ok(sink.fingerprint())
+}
+
+fn is_regular(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Writes a whole file at once: either the new content stands there afterwards, or what was there before.

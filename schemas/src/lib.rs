@@ -8,6 +8,7 @@
 //!   by part, and a [`ColumnFile`] is read column by column, where all of a file does not fit into memory.
 //! - [`Trace::checked`] gives a trace's tokens and parts, checked against one another.
 //! - [`Provenance`] travels inside each file; [`Manifest`] lists the finished files of a run folder with their sha256.
+//! - [`commit`] puts the files of a run in place together, and [`Lock`] keeps two runs from writing the same files.
 //! - [`registry`] lists all tables. [`describe`] writes their documentation for `epikv schema` and `docs/files.md`.
 //!
 //! This crate has no code for models, labels or statistics. Data files hold no times, only what determines their
@@ -41,6 +42,7 @@
 mod cell;
 mod checked_trace;
 mod column_file;
+pub mod commit;
 pub mod describe;
 mod encoding;
 mod error;
@@ -48,6 +50,7 @@ pub mod foreign;
 pub mod fs;
 mod json_lines;
 mod layers;
+mod lock;
 mod manifest;
 mod open;
 mod provenance;
@@ -65,9 +68,10 @@ pub use checked_trace::{CheckedTrace, TraceError};
 pub use column_file::{ColumnFile, NumberColumn};
 pub use error::{Error, Result};
 pub use layers::PerLayer;
+pub use lock::Lock;
 pub use manifest::{Entry, Manifest};
 pub use provenance::Provenance;
-pub use read::{read_in_parts, read_table};
+pub use read::{read_in_parts, read_table, read_unlisted};
 pub use record::Record;
 pub use records::*;
 pub use role::Role;

@@ -4,7 +4,7 @@
 //! without its end; that line is dropped. Any other broken line is an error.
 
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io::{Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -147,8 +147,24 @@ impl Manifest {
     }
 }
 
+/// Checks a file that was opened against the manifest of its folder. A file that no manifest lists is not checked.
+pub(crate) fn check(path: &Path, file: &File) -> Result<()> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Ok(());
+    };
+    let manifest = Manifest::open(fs::folder_of(path))?;
+    let Some(entry) = manifest.entries.iter().rfind(|entry| entry.part.file == name) else {
+        return Ok(());
+    };
+    let got = fs::fingerprint_of(path, file)?.sha256;
+    if got == entry.part.sha256 {
+        return Ok(());
+    }
+    Err(Error::PartChanged { path: path.to_owned(), expected: entry.part.sha256.clone(), got })
+}
+
 /// A manifest may come from elsewhere, and its names are opened: they must stay in the folder.
-fn is_bare_name(file: &str) -> bool {
+pub(crate) fn is_bare_name(file: &str) -> bool {
     !file.is_empty() && Path::new(file).file_name().is_some_and(|name| name == file)
 }
 

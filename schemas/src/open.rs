@@ -18,15 +18,24 @@ use parquet::{
 };
 
 use crate::{
+    commit,
     error::{Error, Result},
-    fs,
+    fs, manifest,
 };
 
 /// More rows than any machine holds: a file that declares them is damaged or an attack.
 const MOST_ROWS: i64 = 1 << 31;
 
-/// Opens the file and checks its footer.
+/// Opens the file and checks its footer. A file that the manifest beside it lists must be the one that it lists.
 pub(crate) fn open(path: &Path) -> Result<(File, ArrowReaderMetadata)> {
+    commit::check(path)?;
+    let (file, metadata) = open_unlisted(path)?;
+    manifest::check(path, &file)?;
+    Ok((file, metadata))
+}
+
+/// Opens the file and checks its footer, whatever the manifest says of it.
+pub(crate) fn open_unlisted(path: &Path) -> Result<(File, ArrowReaderMetadata)> {
     let file = fs::open(path)?;
     let length = file.metadata().map_err(fs::failed("read", path))?.len();
     // The embedded Arrow schema is ignored: types follow from Parquet alone, whoever wrote or rewrote the file.

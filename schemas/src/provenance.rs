@@ -46,12 +46,17 @@ impl Provenance {
         self.values.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The footer entries, the schema first.
-    pub(crate) fn to_metadata(&self, schema: &str) -> Vec<KeyValue> {
+    /// These values and the table's name and version, which stand first.
+    pub(crate) fn with_schema(&self, schema: &str) -> Self {
         let mut with_schema = Self::new();
         with_schema.set("schema", schema);
         with_schema.values.extend(self.values.iter().filter(|(key, _)| key != "epi.schema").cloned());
-        with_schema.iter().map(|(key, value)| KeyValue::new(key.to_owned(), value.to_string())).collect()
+        with_schema
+    }
+
+    /// Each key with its value as JSON text.
+    pub(crate) fn to_texts(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        self.iter().map(|(key, value)| (key.to_owned(), value.to_string()))
     }
 
     /// Takes our entries out of a footer.

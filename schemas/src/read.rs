@@ -1,12 +1,13 @@
 //! Reading a table. Everything in the file is checked before it is used.
 
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 use arrow::{
     array::{Array, ArrayRef, AsArray},
     datatypes::{DataType, Schema},
     record_batch::RecordBatch,
 };
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use crate::{
     error::{Error, Result},
@@ -31,14 +32,32 @@ pub fn read_table<R: Record>(path: &Path) -> Result<(Vec<R>, Provenance)> {
     Ok((rows, provenance))
 }
 
+/// As [`read_table`], for a file that the run itself has written and not listed yet: the manifest may list an older one.
+///
+/// # Errors
+/// As [`read_table`], except that the file may differ from the manifest.
+pub fn read_unlisted<R: Record>(path: &Path) -> Result<Vec<R>> {
+    let mut rows = Vec::new();
+    read_with(path, open::open_unlisted, |part| rows.extend(part))?;
+    Ok(rows)
+}
+
 /// As [`read_table`], handing out the rows part by part: for files that are not to lie in memory.
 ///
 /// # Errors
 /// As [`read_table`]; parts that came before a damaged one have been handed out.
-pub fn read_in_parts<R: Record>(path: &Path, mut each: impl FnMut(Vec<R>)) -> Result<Provenance> {
+pub fn read_in_parts<R: Record>(path: &Path, each: impl FnMut(Vec<R>)) -> Result<Provenance> {
+    read_with(path, open::open, each)
+}
+
+fn read_with<R: Record>(
+    path: &Path,
+    opened: impl FnOnce(&Path) -> Result<(File, ArrowReaderMetadata)>,
+    mut each: impl FnMut(Vec<R>),
+) -> Result<Provenance> {
     let table = R::table();
     let (file, metadata, provenance, version, wanted) = open::guarded(path, || {
-        let (file, metadata) = open::open(path)?;
+        let (file, metadata) = opened(path)?;
         let provenance = Provenance::from_metadata(path, metadata.metadata().file_metadata().key_value_metadata())?;
         let version = check_version(path, table, &provenance)?;
         let wanted = check_columns(path, table, metadata.schema())?;

@@ -5,6 +5,7 @@
 use std::{fs::File, path::Path};
 
 use parquet::{
+    arrow::arrow_reader::ArrowReaderMetadata,
     basic::{Compression, Encoding, PageType},
     file::{
         metadata::ColumnChunkMetaData,
@@ -125,6 +126,11 @@ fn round_trip<R: Record + Clone + PartialEq + std::fmt::Debug>(folder: &Path, ro
     assert_eq!(read, rows);
     assert_eq!(provenance.get("epi.run"), sample_provenance().get("run"));
     assert_eq!(provenance.get("schema"), Some(&R::TABLE.id().into()));
+    // pyarrow keeps the keys of the Arrow schema when it writes a file again.
+    let arrow = ArrowReaderMetadata::load(&File::open(&two)?, Default::default())?;
+    let kept: Vec<&str> = arrow.schema().metadata().iter().map(|(key, _)| key.as_str()).collect();
+    let keys = provenance.iter().map(|(key, _)| key);
+    assert!(keys.clone().all(|key| kept.contains(&key)), "{kept:?}");
     Ok(())
 }
 

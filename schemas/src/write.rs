@@ -52,7 +52,10 @@ pub fn write_table<R: Record>(path: &Path, rows: &[R], provenance: &Provenance) 
     let file = AtomicFile::create(path)?;
     let properties = encoding::properties(table, &batch.schema(), provenance);
     let failed = |source| write_failed(path, source);
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(failed)?;
+    // The keys stand in the Arrow schema as well: pyarrow keeps those when it writes a file again, and drops the footer's.
+    let keys: BTreeMap<_, _> = provenance.with_schema(&table.id()).to_texts().collect();
+    let schema = Arc::new(Schema::clone(&batch.schema()).with_metadata(keys));
+    let mut writer = ArrowWriter::try_new(file, schema, Some(properties)).map_err(failed)?;
     writer.write(&batch).map_err(failed)?;
     writer.flush().map_err(failed)?;
     let mut row = first.len();

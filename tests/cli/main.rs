@@ -4,6 +4,7 @@
 mod bad_input;
 mod bad_model;
 mod between;
+mod commit;
 mod config;
 mod correlate;
 mod device;

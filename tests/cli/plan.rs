@@ -28,7 +28,8 @@ fn figures_say_what_was_measured() {
     );
     assert!(svg("figure_concurrency.csv").contains(",2048,224,,"), "{}", svg("figure_concurrency.csv"));
     assert!(epikv_schemas::Manifest::open(&place.path("p")).unwrap().verify().is_ok());
-    place.epikv(&["plan", "--out", "p"]).refused(&["exists already", "hint: --fresh"]);
+    assert!(place.epikv(&["plan", "--out", "p"]).ok().stderr().contains("nothing to do"));
+    place.epikv(&["plan", "--out", "p", "--tokens", "64"]).refused(&["exists already", "hint: --fresh"]);
 
     let model = ["plan", "--model", "random:0,layers=2,context=512", "--tokens", "64,256", "--value-bytes", "4"];
     let measured = [&model[..], &["--measure", "64,256", "--json", "--out", "q"]].concat();

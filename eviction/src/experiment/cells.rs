@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use epikv_schemas::{
     EvictionRun, EvictionSignal, EvictionStep, EvictionTiming, PartInfo, Provenance, Record, fs, read_table,
-    write_table,
+    read_unlisted, write_table,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -199,7 +199,7 @@ impl Cells {
     /// The signals of a cell; none where they were not recorded.
     pub(crate) fn signals_of(&self, cell: &str) -> Result<Vec<EvictionSignal>> {
         let path = self.part::<EvictionSignal>(cell, 0);
-        if path.exists() { Ok(read_table(&path)?.0) } else { Ok(Vec::new()) }
+        if path.exists() { Ok(read_unlisted(&path)?) } else { Ok(Vec::new()) }
     }
 
     /// Writes a part of the flight recorder.
@@ -221,9 +221,9 @@ impl Cells {
             let of = |table: &str| name.strip_prefix(table).and_then(|rest| rest.get(1..33)).map(str::to_owned);
             let is_done = |cell: Option<String>| cell.is_some_and(|cell| finished.contains(cell.as_str()));
             let rows = if is_done(of(EvictionStep::TABLE.name)) {
-                read_table::<EvictionStep>(&path)?.0.len() as u64
+                read_unlisted::<EvictionStep>(&path)?.len() as u64
             } else if is_done(of(EvictionSignal::TABLE.name)) {
-                read_table::<EvictionSignal>(&path)?.0.len() as u64
+                read_unlisted::<EvictionSignal>(&path)?.len() as u64
             } else {
                 continue;
             };
