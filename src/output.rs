@@ -90,9 +90,6 @@ impl RunFolder {
     /// The folder of a run that goes on where it was: `files` are replaced by larger ones, and with `fresh` removed first.
     pub(crate) fn extend(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
         let run = Self::locked(folder, files, fresh)?;
-        if !fresh && run.is_done(files) {
-            return Err(NothingToDo { folder: folder.to_owned() }.into());
-        }
         for path in files.iter().map(|file| folder.join(file)).filter(|path| fresh && path.exists()) {
             std::fs::remove_file(&path).with_context(|| format!("removing {}", path.display()))?;
         }
@@ -102,6 +99,9 @@ impl RunFolder {
     /// Makes the folder, refuses to replace `files` unless `fresh`, and proves that it can be written.
     pub(crate) fn open(folder: &Path, files: &[&str], fresh: bool) -> Result<Self> {
         let run = Self::locked(folder, files, fresh)?;
+        if !fresh && run.is_done(files) {
+            return Err(NothingToDo { folder: folder.to_owned() }.into());
+        }
         for path in files.iter().map(|file| folder.join(file)).filter(|path| path.exists()) {
             if !fresh {
                 return Err(Exists { path }.into());

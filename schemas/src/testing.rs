@@ -129,8 +129,7 @@ fn round_trip<R: Record + Clone + PartialEq + std::fmt::Debug>(folder: &Path, ro
     // pyarrow keeps the keys of the Arrow schema when it writes a file again.
     let arrow = ArrowReaderMetadata::load(&File::open(&two)?, Default::default())?;
     let kept: Vec<&str> = arrow.schema().metadata().iter().map(|(key, _)| key.as_str()).collect();
-    let keys = provenance.iter().map(|(key, _)| key);
-    assert!(keys.clone().all(|key| kept.contains(&key)), "{kept:?}");
+    assert!(provenance.iter().all(|(key, _)| kept.contains(&key)), "{kept:?}");
     Ok(())
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use epikv_schemas::{
     Correlations, CorrelationsByTrace, LabelToken, Manifest, Record, SignalsAge, SignalsAttn, SignalsHs, SignalsKv,
-    Trace, read_table, write_table,
+    Trace, read_table,
 };
 
 use epikv_signals::{SIGNALS, Smoother};
 
-use crate::support::{Place, bytes};
+use crate::support::{Place, bytes, rewrite};
 
 const DATA: &[&str] = &[
     "signals_hs.parquet",
@@ -53,7 +53,7 @@ pub(crate) fn labelled(more: &dyn Fn(i32) -> String) -> Place {
     for token in tokens.iter_mut().filter(|token| token.tested) {
         token.important = Some((token.pos / 6 + token.token_id % 2) % 3 == 0);
     }
-    write_table(&path, &tokens, &provenance).unwrap();
+    rewrite(&path, &tokens, &provenance);
     place
 }
 
@@ -109,7 +109,7 @@ fn split<R: Record>(place: &Place, file: &str, id: fn(&R) -> &str) {
     let (a, b): (Vec<R>, Vec<R>) = rows.into_iter().partition(|row| id(row) == first);
     for (part, rows) in [("a", a), ("b", b)] {
         std::fs::create_dir_all(place.path(part)).unwrap();
-        write_table(&place.path(part).join(file), &rows, &provenance).unwrap();
+        rewrite(&place.path(part).join(file), &rows, &provenance);
     }
 }
 
@@ -145,19 +145,19 @@ fn signals_from_files_give_what_recording_gives() {
     // Labels without a label.
     let path = place.path("labels").join("label_tokens.parquet");
     let (tokens, provenance) = read_table::<LabelToken>(&path).unwrap();
-    write_table::<LabelToken>(&path, &[], &provenance).unwrap();
+    rewrite::<LabelToken>(&path, &[], &provenance);
     for more in [&["--recorded", "all"][..], &[]] {
         let empty = place.epikv(&[CORRELATE, &["--out", "no"], more].concat());
         empty.refused(&["label_tokens.parquet: expected at least one tested token with a label"]);
     }
-    write_table(&path, &tokens, &provenance).unwrap();
+    rewrite(&path, &tokens, &provenance);
 
     // Other tokens, and a trace in two files.
     let twice = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "a,a"]].concat());
     twice.refused(&["expected it in one file of signals"]);
     let (mut traces, provenance) = read_table::<Trace>(&place.path("traces.parquet")).unwrap();
     traces[0].token_ids[3] += 1;
-    write_table(&place.path("traces.parquet"), &traces, &provenance).unwrap();
+    rewrite(&place.path("traces.parquet"), &traces, &provenance);
     let other = place.epikv(&[CORRELATE, &["--out", "no", "--recorded", "all"]].concat());
     other.refused(&["position 3: expected token"]);
 }

@@ -1,8 +1,8 @@
 //! `epikv export`.
 
-use epikv_schemas::{LabelWindow, Provenance, read_table, write_table};
+use epikv_schemas::{LabelWindow, Provenance, read_table};
 
-use crate::support::{Place, Ran, bytes};
+use crate::support::{Place, Ran, bytes, rewrite};
 
 fn labelled() -> Place {
     let place = Place::new();
@@ -63,12 +63,12 @@ fn a_page_is_not_replaced_unasked_and_what_is_wrong_is_named() {
     for window in &mut windows {
         window.trace_id.push('x');
     }
-    write_table(&path, &windows, &Provenance::new()).unwrap();
+    rewrite(&path, &windows, &Provenance::new());
     export(&place, "other.html", &[]).refused(&["label_windows.parquet", "2 traces of traces.parquet, got none"]);
     for window in &mut windows {
         window.trace_id.pop();
         window.end = 1 << 20;
     }
-    write_table(&path, &windows, &Provenance::new()).unwrap();
+    rewrite(&path, &windows, &Provenance::new());
     export(&place, "other.html", &[]).refused(&["trace a: window 0: expected a span within"]);
 }

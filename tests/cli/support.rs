@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use epikv_schemas::{Provenance, Record, write_table};
+
 /// A fresh folder to run in.
 pub(crate) struct Place(tempfile::TempDir);
 
@@ -104,4 +106,13 @@ impl Ran {
 /// The bytes of a file.
 pub(crate) fn bytes(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Writes other rows to a file of a run. Without a manifest it is read as it stands.
+pub(crate) fn rewrite<R: Record>(path: &Path, rows: &[R], provenance: &Provenance) {
+    write_table(path, rows, provenance).unwrap();
+    let manifest = path.with_file_name("manifest.jsonl");
+    if manifest.exists() {
+        std::fs::remove_file(manifest).unwrap();
+    }
 }
