@@ -29,6 +29,10 @@ version lacks as null, ignores columns that a newer one added, and refuses anoth
 determines their values, so that the same command gives the same bytes; `*_timings` files hold what differs from run to
 run, and `manifest.jsonl` gets one JSON line each time a file is finished: `file`, `rows`, `sha256`, `bytes` and notes of the
 run. Where a file was made more than once its last line counts.
+
+The files of a run appear together. While `commit.json` stands in a folder, a run was stopped between its files: the same
+command completes it, and epikv refuses the files that it names until then. A file that differs from its last line in
+`manifest.jsonl` is refused; a file that no manifest lists is read as it is. The same finished command does nothing again.
 ";
 
 /// All tables as one Markdown page, which is `docs/files.md`.
