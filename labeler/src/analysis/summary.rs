@@ -6,12 +6,13 @@ use epikv_schemas::{LabelWindow, Trace};
 use epikv_stats::moments::mean;
 use serde::Serialize;
 
-use crate::config::Mapping;
-use crate::known::Known;
-use crate::labels::Labels;
-use crate::noise::NoiseFloor;
-use crate::outcome::Outcome;
-use crate::position::Position;
+use crate::analysis::known::Known;
+use crate::analysis::position::Position;
+use crate::run::config::Mapping;
+use crate::run::labels::Labels;
+use crate::run::noise::NoiseFloor;
+use crate::windows::outcome::Outcome;
+use crate::windows::token_labels::{important_share, token_labels};
 
 /// Counts and shares of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -87,7 +88,7 @@ impl Summary {
                     let end = windows.iter().map(|w| w.end as usize).max()?;
                     let spans: Vec<_> =
                         windows.iter().map(|w| (w.start as usize..w.end as usize, flip_of(w, flip))).collect();
-                    crate::token_labels::important_share(&crate::token_labels::token_labels(end, &spans))
+                    important_share(&token_labels(end, &spans))
                 })
                 .collect();
             mean(&shares)

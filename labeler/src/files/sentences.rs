@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::folder::{self, by_trace};
+use crate::files::folder::{self, by_trace};
 
 /// Sentence scores of a trace: a row a sentence, of which the first two cells are the character span in the generated text.
 #[derive(Debug, Clone, Deserialize)]

@@ -7,11 +7,11 @@ use epikv_model::Model;
 use epikv_model::cache::Prefix;
 use epikv_model::sampler::stream_number;
 
-use crate::config::{Config, Protocol};
-use crate::filler::{FillerSource, ids_sha256};
-use crate::intervention::Intervention;
-use crate::job::Job;
-use crate::regenerate::{Context, Scored, read_prefix};
+use crate::run::config::{Config, Protocol};
+use crate::run::job::Job;
+use crate::run::regenerate::{Context, Scored, read_prefix};
+use crate::windows::filler::{FillerSource, ids_sha256};
+use crate::windows::intervention::Intervention;
 
 /// One regeneration.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Files of JSON lines with labels, in the form of [`crate::exchange`].
+//! Files of JSON lines with labels, in the form of [`crate::files::exchange`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,8 +8,8 @@ use epikv_schemas::{LabelToken, LabelTrace, Trace, fs, read_table};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
-use crate::exchange::{export, import};
-use crate::folder::{self, by_trace};
+use crate::files::exchange::{export, import};
+use crate::files::folder::{self, by_trace};
 
 /// What is read of a line; other fields are passed over.
 #[derive(Deserialize)]

@@ -18,8 +18,8 @@ use epikv_model::session::{DraftScore, Finish, FinishedRow, Ledger, RowSpec, Ses
 use epikv_model::taps::ProbePlan;
 use epikv_model::tokenizer::Tokenizer;
 
-use crate::config::{Config, Protocol, Stop};
 use crate::error::Result;
+use crate::run::config::{Config, Protocol, Stop};
 
 /// A regenerated answer.
 #[derive(Debug, Clone)]

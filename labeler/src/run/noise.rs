@@ -7,9 +7,9 @@ use epikv_model::Model;
 use epikv_model::session::Ledger;
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::error::Result;
-use crate::regenerate::{Context, Regenerated, regenerate};
+use crate::run::config::Config;
+use crate::run::regenerate::{Context, Regenerated, regenerate};
 
 /// What was repeated, and how much of it came out otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]

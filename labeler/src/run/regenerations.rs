@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use epikv_model::Model;
 use epikv_model::session::Ledger;
 
-use crate::config::{Config, Protocol};
 use crate::error::{Error, Result};
-use crate::filler::ids_sha256;
-use crate::job::Job;
-use crate::journal::Journal;
-use crate::labels::{Labels, Progress};
-use crate::plan::{Contexts, Plan};
-use crate::prefixes::Prefixes;
-use crate::regenerate::{Context, Regenerated, Scored, read_prefix, regenerate};
-use crate::rows::timing;
+use crate::run::config::{Config, Protocol};
+use crate::run::job::Job;
+use crate::run::journal::Journal;
+use crate::run::labels::{Labels, Progress};
+use crate::run::plan::{Contexts, Plan};
+use crate::run::prefixes::Prefixes;
+use crate::run::regenerate::{Context, Regenerated, Scored, read_prefix, regenerate};
+use crate::run::rows::timing;
+use crate::windows::filler::ids_sha256;
 
 /// Regenerations of one run, by what is known of them already.
 pub(crate) struct Regenerations<'a> {

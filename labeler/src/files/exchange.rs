@@ -13,8 +13,8 @@ use epikv_schemas::{LabelToken, LabelTrace, LabelWindow, Trace};
 use serde_json::{Value, json};
 
 use crate::error::Result;
-use crate::rows::count;
-use crate::token_labels::{TokenLabel, important_share};
+use crate::run::rows::count;
+use crate::windows::token_labels::{TokenLabel, important_share};
 
 /// A trace with its labels as one JSON object.
 pub fn export(trace: &Trace, tokens: &[LabelToken], windows: &[LabelWindow]) -> Value {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn labels_come_back_as_they_went() {
-        let mut trace = crate::shared::trace("t", &[5, 6, 7, 8, 9]);
+        let mut trace = crate::analysis::shared::trace("t", &[5, 6, 7, 8, 9]);
         (trace.n_prompt, trace.reason_start, trace.boundary) = (2, 2, 4);
         let (tokens, row) = import(&trace, &[1, 1, 1, 0, -1]).expect("one a token");
         let important: Vec<_> = tokens.iter().map(|token| token.important).collect();
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let trace = crate::shared::trace("t", &[5, 6, 7]);
+        let trace = crate::analysis::shared::trace("t", &[5, 6, 7]);
         let message = |importance: &[i64]| import(&trace, importance).expect_err("refused").to_string();
         assert_eq!(message(&[1, 1]), "trace t: importance: expected 3 numbers, one a token, got 2");
         assert_eq!(message(&[1, 2, 0]), "trace t: importance: expected -1, 0 or 1, got 2 at token 1");

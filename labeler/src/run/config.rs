@@ -5,9 +5,9 @@ use epikv_words::Word;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::filler::Filler;
-use crate::intervention::Intervention;
-use crate::spans::By;
+use crate::windows::filler::Filler;
+use crate::windows::intervention::Intervention;
+use crate::windows::spans::By;
 
 epikv_words::words! {
     /// Which of two ways leads to the labels. Both give the same ones.
@@ -234,7 +234,7 @@ impl Config {
             "seed": self.seed,
             "mapping": self.mapping,
             "answer": self.answer,
-            "grader_mode": crate::outcome::GRADER_MODE.name(),
+            "grader_mode": crate::windows::outcome::GRADER_MODE.name(),
             "from_prompt_end": self.from_prompt_end,
             "include_unusable": self.include_unusable,
         })

@@ -13,9 +13,9 @@ use epikv_model::session::{DraftScore, Finish};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::regenerate::Regenerated;
+use crate::run::config::Config;
+use crate::run::regenerate::Regenerated;
 
 /// Version of the lines.
 const VERSION: u32 = 2;

@@ -18,12 +18,12 @@ use epikv_model::session::Ledger;
 use epikv_schemas::Trace;
 use serde::Serialize;
 
-use crate::config::{Config, Protocol, Settings, Stop};
 use crate::error::Result;
-use crate::job::Job;
-use crate::plan::n_read;
-use crate::prefixes::fits;
-use crate::regenerate::{Context, Scored, regenerate};
+use crate::run::config::{Config, Protocol, Settings, Stop};
+use crate::run::job::Job;
+use crate::run::plan::n_read;
+use crate::run::prefixes::fits;
+use crate::run::regenerate::{Context, Scored, regenerate};
 
 /// Tokens a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

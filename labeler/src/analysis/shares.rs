@@ -17,8 +17,8 @@ use epikv_stats::moments::mean;
 use epikv_stats::resample::resample_indices;
 use serde::Serialize;
 
-use crate::summary::{FlipOf, MAPPINGS, flip_of};
-use crate::token_labels::token_labels;
+use crate::analysis::summary::{FlipOf, MAPPINGS, flip_of};
+use crate::windows::token_labels::token_labels;
 
 /// Bootstrap samples.
 const REPLICATES: u64 = 2000;
@@ -131,7 +131,7 @@ fn interval(values: &[f64], seed: u64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared::{labelled, window};
+    use crate::analysis::shared::{labelled, window};
 
     /// A trace of two prompt tokens, six of reasoning and two of the answer.
     fn tokens(trace: &str) -> impl Iterator<Item = LabelToken> + '_ {

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use epikv_schemas::{LabelTiming, LabelToken, LabelTrace, LabelWindow, Trace};
 
-use crate::config::{AnswerKind, Config, Mapping};
-use crate::filler::ids_sha256;
-use crate::job::Job;
-use crate::labels::Labels;
-use crate::outcome::{GRADER_MODE, Outcome, answer_in};
-use crate::plan::Plan;
-use crate::regenerate::Regenerated;
-use crate::token_labels::{important_share, token_labels};
+use crate::run::config::{AnswerKind, Config, Mapping};
+use crate::run::job::Job;
+use crate::run::labels::Labels;
+use crate::run::plan::Plan;
+use crate::run::regenerate::Regenerated;
+use crate::windows::filler::ids_sha256;
+use crate::windows::outcome::{GRADER_MODE, Outcome, answer_in};
+use crate::windows::token_labels::{important_share, token_labels};
 
 /// How the answer of a regeneration compares with the reference: the answer, the outcome, and whether it is a flip.
 pub(crate) struct Judged {

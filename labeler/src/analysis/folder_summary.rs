@@ -8,12 +8,12 @@ use epikv_schemas::Trace;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::analysis::known::Known;
+use crate::analysis::missed::{Missed, missed};
+use crate::analysis::position::Position;
+use crate::analysis::shares::{Share, shares};
 use crate::error::Error;
-use crate::folder;
-use crate::known::Known;
-use crate::missed::{Missed, missed};
-use crate::position::Position;
-use crate::shares::{Share, shares};
+use crate::files::folder;
 
 /// The labels of a folder in a few numbers.
 #[derive(Debug, Serialize)]

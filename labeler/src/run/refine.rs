@@ -9,10 +9,10 @@ use std::ops::Range;
 use epikv_schemas::{LabelRefined, LabelWindow};
 
 use crate::error::Result;
-use crate::job::Job;
-use crate::plan::{Contexts, Plan};
-use crate::regenerations::Regenerations;
-use crate::rows::{Judged, judge};
+use crate::run::job::Job;
+use crate::run::plan::{Contexts, Plan};
+use crate::run::regenerations::Regenerations;
+use crate::run::rows::{Judged, judge};
 
 /// Parts of this many tokens are not halved.
 const SMALLEST: usize = 4;

@@ -9,10 +9,10 @@ use epikv_model::sampler::{RandomStream, stream_number};
 use epikv_schemas::{LabelPair, LabelWindow};
 
 use crate::error::Result;
-use crate::job::Job;
-use crate::plan::{Contexts, Plan};
-use crate::regenerations::Regenerations;
-use crate::rows::{Judged, judge};
+use crate::run::job::Job;
+use crate::run::plan::{Contexts, Plan};
+use crate::run::regenerations::Regenerations;
+use crate::run::rows::{Judged, judge};
 
 /// Draws for each pair that is wanted, before a trace counts as having no more; pairs that overlap are drawn in vain.
 const DRAWS_A_PAIR: usize = 50;

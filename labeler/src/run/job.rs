@@ -9,12 +9,12 @@ use epikv_model::tokenizer::{TokenText, Tokenizer};
 use epikv_schemas::Trace;
 use epikv_tasks::prompt::THINK_END;
 
-use crate::config::{AnswerKind, Config};
 use crate::error::Result;
-use crate::outcome::{Outcome, answer_in};
-use crate::regenerate::Regenerated;
-use crate::spans::{By, spans};
-use crate::window::windows;
+use crate::run::config::{AnswerKind, Config};
+use crate::run::regenerate::Regenerated;
+use crate::windows::outcome::{Outcome, answer_in};
+use crate::windows::spans::{By, spans};
+use crate::windows::window::windows;
 
 /// Why the labels of a trace mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

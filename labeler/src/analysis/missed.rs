@@ -12,7 +12,7 @@ use epikv_model::tokenizer::TokenText;
 use epikv_schemas::{LabelTrace, LabelWindow, Trace};
 use serde::Serialize;
 
-use crate::known::{hides, values};
+use crate::analysis::known::{hides, values};
 
 /// A needed value that was missed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,7 +113,7 @@ fn places<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared;
+    use crate::analysis::shared;
 
     /// Tokens are letters, as their code points.
     #[test]

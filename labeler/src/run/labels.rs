@@ -4,7 +4,7 @@ use epikv_model::session::Ledger;
 use epikv_schemas::{LabelPair, LabelRefined, LabelTiming, LabelToken, LabelTrace, LabelWindow};
 
 use crate::error::Error;
-use crate::noise::NoiseFloor;
+use crate::run::noise::NoiseFloor;
 
 /// What a run gives.
 #[derive(Debug, Default)]

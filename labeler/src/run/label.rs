@@ -7,20 +7,20 @@ use epikv_model::Model;
 use epikv_model::session::{Finish, Ledger};
 use epikv_schemas::Trace;
 
-use crate::config::Config;
 use crate::error::Result;
-use crate::filler::FillerSource;
-use crate::job::{Job, Unusable};
-use crate::journal::Journal;
-use crate::noise::{NoiseFloor, count_changed, sample};
-use crate::pairs::pairs;
-use crate::plan::{Contexts, Plan};
-use crate::refine::refine;
-use crate::regenerate::{Context, Regenerated, Scored, read_prefix};
-use crate::regenerations::Regenerations;
-use crate::rows::{finish_trace, timing, window_row};
+use crate::run::config::Config;
+use crate::run::job::{Job, Unusable};
+use crate::run::journal::Journal;
+use crate::run::noise::{NoiseFloor, count_changed, sample};
+use crate::run::pairs::pairs;
+use crate::run::plan::{Contexts, Plan};
+use crate::run::refine::refine;
+use crate::run::regenerate::{Context, Regenerated, Scored, read_prefix};
+use crate::run::regenerations::Regenerations;
+use crate::run::rows::{finish_trace, timing, window_row};
+use crate::windows::filler::FillerSource;
 
-pub use crate::labels::{Failure, Labels, Progress};
+pub use crate::run::labels::{Failure, Labels, Progress};
 
 /// Labels traces. A trace that fails is listed; the others go on. What `journal` holds is not computed again.
 ///

@@ -1,0 +1,8 @@
+//! Windows, what is done to them, what became of the answer, and the labels of tokens that follow.
+
+pub mod filler;
+pub mod intervention;
+pub mod outcome;
+pub mod spans;
+pub mod token_labels;
+pub mod window;
