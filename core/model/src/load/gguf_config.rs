@@ -81,11 +81,13 @@ fn refuse_other_kinds(general: &Keys<'_>, keys: &Keys<'_>) -> Result<()> {
 }
 
 fn rope_scaling(keys: &Keys<'_>) -> Result<RopeScaling> {
-    let (kind, factor) = match keys.text("rope.scaling.type")? {
-        // Files older than the key have a factor alone.
-        None => ("linear", keys.number("rope.scale_linear")?.unwrap_or(1.0)),
-        Some(kind) => (kind, keys.number("rope.scaling.factor")?.unwrap_or(1.0)),
+    // A factor without a kind is that of linear scaling; older files have it under another name. Both write 0 for none.
+    let kind = keys.text("rope.scaling.type")?.unwrap_or("linear");
+    let factor = match keys.number("rope.scaling.factor")? {
+        Some(factor) => factor,
+        None => keys.number("rope.scale_linear")?.unwrap_or(1.0),
     };
+    let factor = if factor == 0.0 { 1.0 } else { factor };
     if !(factor.is_finite() && factor >= 1.0) {
         return Err(keys.error("rope.scaling.factor", "a number of at least 1"));
     }
@@ -256,8 +258,12 @@ pub(super) mod tests {
             parse(&[(key, Some(Value::F32(4.0))), ("llama.rope.scaling.type", kind)]).unwrap().rope_scaling
         };
         assert_eq!(linear("llama.rope.scale_linear", None), RopeScaling::Linear { factor: 4.0 });
+        assert_eq!(linear("llama.rope.scale_linear", Some("linear")), RopeScaling::Linear { factor: 4.0 });
+        assert_eq!(linear("llama.rope.scaling.factor", None), RopeScaling::Linear { factor: 4.0 });
         assert_eq!(linear("llama.rope.scaling.factor", Some("linear")), RopeScaling::Linear { factor: 4.0 });
         assert_eq!(linear("llama.rope.scaling.factor", Some("none")), RopeScaling::Default);
+        let unscaled = parse(&[("llama.rope.scaling.factor", Some(Value::F32(0.0)))]).unwrap();
+        assert_eq!(unscaled.rope_scaling, RopeScaling::Default);
         assert!(message("llama.rope.scaling.type", Value::String("yarn".to_owned())).ends_with("got yarn"));
     }
 

@@ -126,7 +126,8 @@ fn check_sliding_window(
     if architecture == Architecture::Llama {
         return Ok(()); // Transformers' Llama has no window, whatever its file says
     }
-    let window = fields.size("sliding_window")?;
+    // Qwen's window has a default in Transformers; null is none.
+    let window = if fields.has("sliding_window") { fields.size("sliding_window")? } else { Some(4096) };
     if window.is_some_and(|window| window >= max_positions) {
         return Ok(());
     }
@@ -213,6 +214,22 @@ mod tests {
         assert!(error.to_string().contains("use_sliding_window"));
         let error = windowed(r#""layer_types": ["full_attention", "sliding_attention"]"#).unwrap_err();
         assert!(error.to_string().contains("layer_types"));
+    }
+
+    #[test]
+    fn a_window_without_its_size_has_4096_positions() {
+        let windowed = |kind: &str, positions: usize, extra: &str| {
+            let given = format!(
+                r#"{{"model_type": "{kind}", "use_sliding_window": true, "max_window_layers": 0, "max_position_embeddings": {positions}{extra}}}"#
+            );
+            with(LLAMA, &given).map(|_| ())
+        };
+        for kind in ["qwen2", "qwen3"] {
+            let error = windowed(kind, 32_768, "").unwrap_err().to_string();
+            assert!(error.contains("use_sliding_window"), "{error}");
+            windowed(kind, 4096, "").unwrap();
+            windowed(kind, 32_768, r#", "sliding_window": null"#).unwrap();
+        }
     }
 
     #[test]
