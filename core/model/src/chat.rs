@@ -6,14 +6,21 @@
 //! **No clock.** `strftime_now` exists only when the caller gives a date, as text. Templates that check for it fall back to a
 //! date of their own; the others fail with an error that says so. The same messages always give the same prompt.
 
+mod braces;
+mod environment;
+mod filters;
 mod json;
+mod methods;
+mod operators;
+mod percent;
 mod python;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value};
+use minijinja::Value;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -113,16 +120,15 @@ impl ChatTemplate {
     /// A template from its source. It is compiled once here, so that a broken one is found before a model is loaded.
     pub fn new(source: &str, special: SpecialTokens, place: String) -> Result<Self> {
         let template = Self { source: source.to_owned(), special, place };
-        let compiled = python::without_generation_tags(source);
-        environment(None).template_from_str(&compiled).map_err(|error| template.error(error))?;
+        environment::run(source, None, None).map_err(|error| template.error(error))?;
         Ok(template)
     }
 
     /// The prompt of a conversation. Messages are [`Message`]s, or anything that serialises to what the template reads.
     ///
     /// # Errors
-    /// If the template raises (some demand alternating roles), asks for a date that was not given, or uses something
-    /// that only Python has.
+    /// If the template raises (some demand alternating roles), asks for a date that was not given, uses something that
+    /// only Python has, or outgrows the limits of steps, bytes and nesting.
     pub fn render(&self, messages: &[impl Serialize], options: &RenderOptions) -> Result<String> {
         let mut context: BTreeMap<String, Value> =
             self.special.iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect();
@@ -133,10 +139,8 @@ impl ChatTemplate {
         context.insert("messages".to_owned(), Value::from_serialize(messages));
         context.insert("add_generation_prompt".to_owned(), Value::from(options.add_generation_prompt));
 
-        let source = python::without_generation_tags(&self.source);
-        let environment = environment(options.date.as_deref());
-        let template = environment.template_from_str(&source).map_err(|error| self.error(error))?;
-        template.render(context).map_err(|error| self.error(error))
+        environment::run(&self.source, Some(Value::from(context)), options.date.as_deref())
+            .map_err(|error| self.error(error))
     }
 
     /// The template.
@@ -170,22 +174,4 @@ fn configured(config: &FolderConfig) -> Result<Option<String>> {
     let named = value.as_array().ok_or_else(unexpected)?;
     let default = named.iter().find(|entry| entry["name"] == "default").ok_or_else(unexpected)?;
     default["template"].as_str().map(|text| Some(text.to_owned())).ok_or_else(unexpected)
-}
-
-/// Jinja as Transformers sets it up. Loop controls and `namespace` are built into minijinja.
-fn environment(date: Option<&str>) -> Environment<'static> {
-    let mut environment = Environment::new();
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.set_undefined_behavior(UndefinedBehavior::Lenient);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.set_formatter(python::write);
-    environment.add_filter("tojson", json::to_json);
-    environment.add_function("raise_exception", |message: String| -> std::result::Result<String, minijinja::Error> {
-        Err(minijinja::Error::new(ErrorKind::InvalidOperation, message))
-    });
-    if let Some(date) = date.map(str::to_owned) {
-        environment.add_function(STRFTIME_NOW, move |_: String| date.clone());
-    }
-    environment
 }

@@ -80,6 +80,12 @@ pub enum Error {
         /// The model's tokenizer.
         place: String,
     },
+    /// A prompt that does not ask what it should.
+    #[error("{place}: expected a prompt that holds the problem's text, the chat template left it out or changed it")]
+    ProblemLeftOut {
+        /// Where the template stands.
+        place: String,
+    },
     /// A file whose token ids are those of another tokenizer.
     #[error("{}: made with another vocabulary: expected tokenizer {expected}, got {got}", path.display())]
     OtherTokenizer {
@@ -120,6 +126,7 @@ impl Hint for Error {
             Self::NoChatTemplate { .. } => {
                 Some("--prompt-style plain uses the problem text as it is; base models have no template".to_owned())
             }
+            Self::ProblemLeftOut { .. } => Some("--prompt-style plain uses the problem text as it is".to_owned()),
             Self::OtherTokenizer { .. } => {
                 Some("--model must be the one that the traces were made or imported with".to_owned())
             }

@@ -81,6 +81,10 @@ impl Prompt {
             PromptStyle::Chat => {
                 let template = template.ok_or_else(|| Error::NoChatTemplate { place: tokenizer.place().to_owned() })?;
                 let text = template.render(&messages(problem, options), &options.render)?;
+                // Many templates trim what they are given.
+                if !text.contains(problem.trim()) {
+                    return Err(Error::ProblemLeftOut { place: template.place().to_owned() });
+                }
                 let ids = tokenizer.encode(&text, false)?;
                 Ok(Self::assemble(text, ids))
             }

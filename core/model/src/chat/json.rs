@@ -3,7 +3,11 @@
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, Value};
 
-use super::python::invalid;
+use super::operators::within;
+use super::python::{float, invalid};
+
+/// Values inside values that are written.
+const DEEPEST: usize = 100;
 
 /// `json.dumps(value, ensure_ascii=False, indent=.., separators=.., sort_keys=..)`, which is what Transformers puts in
 /// place of Jinja's own filter.
@@ -36,11 +40,16 @@ struct JsonStyle {
 
 impl JsonStyle {
     fn write(&self, out: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
+        within(out.len())?;
+        if depth > DEEPEST {
+            return Err(invalid(format!("tojson: expected values at most {DEEPEST} deep")));
+        }
         match value.kind() {
             ValueKind::Undefined => return Err(invalid("tojson: the value is undefined")),
             ValueKind::None => out.push_str("null"),
             ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number => out.push_str(&value.to_string()),
+            ValueKind::Number if value.is_integer() => out.push_str(&value.to_string()),
+            ValueKind::Number => out.push_str(&json_number(&float(f64::try_from(value.clone())?))),
             ValueKind::String => self.string(out, value.as_str().unwrap_or_default()),
             ValueKind::Map => self.map(out, value, depth)?,
             ValueKind::Seq | ValueKind::Iterable => {
@@ -58,7 +67,15 @@ impl JsonStyle {
             keys.sort();
         }
         self.group(out, "{}", keys.len(), depth, |out, index| {
-            self.string(out, &keys[index].to_string());
+            let key = &keys[index];
+            match key.as_str() {
+                Some(text) => self.string(out, text),
+                None => {
+                    out.push('"');
+                    self.write(out, key, depth + 1)?;
+                    out.push('"');
+                }
+            }
             out.push_str(&self.key);
             self.write(out, &value.get_item(&keys[index])?, depth + 1)
         })
@@ -116,6 +133,16 @@ impl JsonStyle {
             }
         }
         out.push('"');
+    }
+}
+
+/// Python's names for what JSON has no number for.
+fn json_number(text: &str) -> String {
+    match text {
+        "nan" => "NaN".to_owned(),
+        "inf" => "Infinity".to_owned(),
+        "-inf" => "-Infinity".to_owned(),
+        finite => finite.to_owned(),
     }
 }
 

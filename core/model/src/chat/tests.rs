@@ -81,3 +81,75 @@ fn folders_with_named_templates_files_and_none() {
     std::fs::write(&config, r#"{"chat_template": [{"name": "tool_use", "template": "t"}]}"#).unwrap();
     assert!(matches!(ChatTemplate::from_folder(folder.path()), Err(Error::Config { .. })));
 }
+
+/// Templates whose text differs from Jinja's, in a way that no chat template depends on.
+const DIFFERENT: [&str; 6] = [
+    "{{ messages | groupby('role') }}",
+    "{{ {1: 2, none: 3, true: 4} | tojson }}",
+    "{{ range(3) }}",
+    "{{ self }}",
+    "{{ {'items': 5}.items is callable }}",
+    "{% set t = 1, 2 %}{{ t }}",
+];
+
+/// Templates that Jinja refuses and that render here.
+const ACCEPTED: [&str; 5] = [
+    "{{ undef | indent }}",
+    "{{ 'a' < 1 }}",
+    "{{ none < 1 }}",
+    "{{ [3, 'a'] | sort }}",
+    "{% for i in none %}x{% endfor %}",
+];
+
+/// Names of what is refused here and not by Jinja.
+const REFUSED: [&str; 8] =
+    ["encode", "wordwrap", "striptags", "filesizeformat", "'x y'} | urlencode", "attr", "pprint", "xmlattr"];
+
+#[test]
+fn small_templates_render_as_in_jinja() {
+    let folder = format!("{}/../../tests/golden/model/chat", env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
+    let context: serde_json::Value = serde_json::from_str(&read("context.json")).unwrap();
+    let cases: Vec<(String, Option<String>)> = serde_json::from_str(&read("chat.json")).unwrap();
+    assert!(cases.len() > 590);
+    for (source, expected) in cases {
+        let text = environment::run(&source, Some(Value::from_serialize(&context)), None);
+        match (text, expected) {
+            (Ok(text), Some(expected)) if DIFFERENT.contains(&source.as_str()) => {
+                assert_ne!(text, expected, "{source}")
+            }
+            (Ok(text), Some(expected)) => assert_eq!(text, expected, "{source}"),
+            (Ok(_), None) => assert!(ACCEPTED.contains(&source.as_str()), "{source}"),
+            (Err(error), Some(_)) => assert!(REFUSED.iter().any(|name| source.contains(name)), "{source}: {error}"),
+            (Err(_), None) => {}
+        }
+    }
+}
+
+#[test]
+fn a_template_without_bounds_is_an_error() {
+    let deep = format!("{{{{ {}1{} }}}}", "[".repeat(3000), "]".repeat(3000));
+    let nested = format!("{}{}", "{% if 1 %}".repeat(1000), "{% endif %}".repeat(1000));
+    for source in [
+        "{% for i in range(100000) %}{% for i in range(100000) %}{% endfor %}{% endfor %}",
+        "{% set n = namespace(x='a') %}{% for i in range(1000) %}{% set n.x = n.x + n.x %}{% endfor %}",
+        "{% set n = namespace(x='a') %}{% for i in range(1000) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+        "{% set n = namespace(x='a') %}{% for i in range(1000) %}{% set n.x = [n.x, n.x] | join %}{% endfor %}",
+        "{% set n = namespace(x='a') %}{% for i in range(1000) %}{% set n.x = n.x.replace('a', 'b' ~ n.x ~ n.x) %}{% endfor %}",
+        "{% set n = namespace(x='a') %}{% for i in range(1000) %}{% set x %}{{ n.x }}{{ n.x }}{% endset %}{% set n.x = x %}{% endfor %}",
+        "{% set n = namespace(x='a') %}{% for i in range(1000) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "{{ 'a' * 100000000000 }}",
+        "{{ [1] * 100000000000 }}",
+        "{{ '%99999999999d' % 3 }}",
+        "{{ '{:99999999999}'.format(3) }}",
+        "{{ 'a' | center(99999999999) }}",
+        "{{ 'a' | indent(99999999999, true) }}",
+        "{{ 2 ** 99999 }}",
+        &deep,
+        &nested,
+    ] {
+        let error = render(source, &RenderOptions::default()).unwrap_err();
+        assert!(matches!(&error, Error::ChatTemplate { place, .. } if place == "test"), "{source}: {error}");
+    }
+}

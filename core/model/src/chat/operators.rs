@@ -1,0 +1,252 @@
+//! Python's arithmetic, with a limit to what may grow.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, ValueKind, from_args};
+use minijinja::{Error, ErrorKind, State, Value};
+
+use super::percent;
+use super::python::{invalid, text};
+
+/// Bytes that one text of a template may have, and items that one list may.
+pub(super) const LARGEST: usize = 16 << 20;
+const MOST_ITEMS: usize = 1 << 20;
+
+/// The error of what outgrows the limit.
+pub(super) fn within(bytes: usize) -> Result<(), Error> {
+    if bytes > LARGEST {
+        return Err(invalid(format!("expected texts of at most {LARGEST} bytes, got {bytes}")));
+    }
+    Ok(())
+}
+
+/// A Python tuple: a list that prints with round brackets.
+#[derive(Debug)]
+pub(super) struct Tuple(pub(super) Vec<Value>);
+
+impl Object for Tuple {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.0.get(key.as_usize()?).cloned()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.0.len())
+    }
+}
+
+/// Values to go through, which are no list: Python prints them in a way of their own.
+#[derive(Debug)]
+pub(super) struct View(pub(super) Vec<Value>);
+
+impl Object for View {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.clone())
+    }
+}
+
+/// Gives its values in turn.
+#[derive(Debug)]
+pub(super) struct Cycler {
+    values: Vec<Value>,
+    at: AtomicUsize,
+}
+
+impl Object for Cycler {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let at = self.at.load(Ordering::Relaxed) % self.values.len();
+        (key.as_str() == Some("current")).then(|| self.values[at].clone())
+    }
+
+    fn call_method(self: &Arc<Self>, _: &State<'_, '_>, method: &str, args: &[Value]) -> Result<Value, Error> {
+        from_args::<()>(args)?;
+        match method {
+            "next" => Ok(self.values[self.at.fetch_add(1, Ordering::Relaxed) % self.values.len()].clone()),
+            "reset" => {
+                self.at.store(0, Ordering::Relaxed);
+                Ok(Value::from(()))
+            }
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+}
+
+pub(super) fn cycler(values: Rest<Value>) -> Result<Value, Error> {
+    if values.is_empty() {
+        return Err(invalid("cycler: expected at least one value, got none"));
+    }
+    Ok(Value::from_object(Cycler { values: values.0, at: AtomicUsize::new(0) }))
+}
+
+pub(super) fn tuple(items: Rest<Value>) -> Value {
+    Value::from_object(Tuple(items.0))
+}
+
+/// A number; `True` is 1.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+impl Number {
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        match value.kind() {
+            ValueKind::Bool => Some(Self::Int(i128::from(value.is_true()))),
+            ValueKind::Number if value.is_integer() => i128::try_from(value.clone()).ok().map(Self::Int),
+            ValueKind::Number => f64::try_from(value.clone()).ok().map(Self::Float),
+            _ => None,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "as Python's float(int)")]
+    pub(super) fn float(self) -> f64 {
+        match self {
+            Self::Int(n) => n as f64,
+            Self::Float(x) => x,
+        }
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Int(n) => i64::try_from(n).map_or_else(|_| Self::from(n), Self::from),
+            Number::Float(x) => Self::from(x),
+        }
+    }
+}
+
+/// `name a` or `a name b`.
+pub(super) fn operator(name: &str, a: &Value, b: Rest<Value>) -> Result<Value, Error> {
+    let Some(b) = b.first() else {
+        return match (name, Number::of(a)) {
+            ("-", Some(Number::Int(n))) => n.checked_neg().map(|n| Number::Int(n).into()).ok_or_else(too_large),
+            ("-", Some(Number::Float(x))) => Ok(Value::from(-x)),
+            ("+", Some(number)) => Ok(number.into()),
+            _ => Err(invalid(format!("{name} of a value of type {}", a.kind()))),
+        };
+    };
+    match name {
+        "~" => {
+            let (mut a, b) = (text(a)?, text(b)?);
+            within(a.len() + b.len())?;
+            a.push_str(&b);
+            return Ok(Value::from(a));
+        }
+        "%" if a.kind() == ValueKind::String => {
+            return percent::format(a.as_str().unwrap_or_default(), b).map(Value::from);
+        }
+        "+" => {
+            if let (Some(x), Some(y)) = (a.as_str(), b.as_str()) {
+                within(x.len() + y.len())?;
+                return Ok(Value::from(format!("{x}{y}")));
+            }
+            if is_list(a) && is_list(b) && is_tuple(a) == is_tuple(b) {
+                let items: Vec<Value> = a.try_iter()?.chain(b.try_iter()?).collect();
+                return list(items, is_tuple(a));
+            }
+        }
+        "*" => {
+            if let Some(repeated) = repeat(a, b)?.map_or_else(|| repeat(b, a), |value| Ok(Some(value)))? {
+                return Ok(repeated);
+            }
+        }
+        _ => {}
+    }
+    let (Some(x), Some(y)) = (Number::of(a), Number::of(b)) else {
+        return Err(invalid(format!("{name} of values of the types {} and {}", a.kind(), b.kind())));
+    };
+    arithmetic(name, x, y).map(Value::from)
+}
+
+fn is_tuple(value: &Value) -> bool {
+    value.downcast_object_ref::<Tuple>().is_some()
+}
+
+/// A list, or the part of one that a slice gives.
+pub(super) fn is_list(value: &Value) -> bool {
+    let part = value.kind() == ValueKind::Iterable && value.len().is_some();
+    (value.kind() == ValueKind::Seq || part) && value.downcast_object_ref::<View>().is_none()
+}
+
+fn list(items: Vec<Value>, tuple: bool) -> Result<Value, Error> {
+    if items.len() > MOST_ITEMS {
+        return Err(invalid(format!("expected lists of at most {MOST_ITEMS} items, got {}", items.len())));
+    }
+    Ok(if tuple { Value::from_object(Tuple(items)) } else { Value::from(items) })
+}
+
+/// A text or list, `count` times.
+fn repeat(value: &Value, count: &Value) -> Result<Option<Value>, Error> {
+    let Some(Number::Int(count)) = Number::of(count) else { return Ok(None) };
+    let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
+    if let Some(text) = value.as_str() {
+        within(text.len().saturating_mul(count))?;
+        return Ok(Some(Value::from(text.repeat(if text.is_empty() { 0 } else { count }))));
+    }
+    if !is_list(value) {
+        return Ok(None);
+    }
+    let items: Vec<Value> = value.try_iter()?.collect();
+    let n = items.len().saturating_mul(count);
+    if n > MOST_ITEMS {
+        return Err(invalid(format!("expected lists of at most {MOST_ITEMS} items, got {n}")));
+    }
+    list(items.iter().cycle().take(n).cloned().collect(), is_tuple(value)).map(Some)
+}
+
+fn too_large() -> Error {
+    invalid("a number outgrows 128 bits")
+}
+
+#[expect(clippy::float_cmp, reason = "division by exactly zero is the error")]
+fn arithmetic(name: &str, x: Number, y: Number) -> Result<Number, Error> {
+    if matches!(name, "/" | "//" | "%") && y.float() == 0.0 {
+        return Err(invalid("division by zero"));
+    }
+    if let (Number::Int(a), Number::Int(b)) = (x, y) {
+        let whole = match name {
+            "+" => a.checked_add(b),
+            "-" => a.checked_sub(b),
+            "*" => a.checked_mul(b),
+            // Python rounds down, whichever sign the divisor has.
+            "//" => a.checked_div(b).map(|q| if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
+            "%" => a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
+            "**" if b >= 0 => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
+            "/" | "**" => return fraction(name, x.float(), y.float()),
+            _ => return Err(invalid(format!("no operator {name}"))),
+        };
+        return whole.map(Number::Int).ok_or_else(too_large);
+    }
+    fraction(name, x.float(), y.float())
+}
+
+fn fraction(name: &str, a: f64, b: f64) -> Result<Number, Error> {
+    let rest = |a: f64, b: f64| {
+        let rest = a % b;
+        if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+    };
+    Ok(Number::Float(match name {
+        "+" => a + b,
+        "-" => a - b,
+        "*" => a * b,
+        "/" => a / b,
+        "//" => ((a - rest(a, b)) / b).round(),
+        "%" => rest(a, b),
+        "**" => a.powf(b),
+        _ => return Err(invalid(format!("no operator {name}"))),
+    }))
+}
