@@ -23,6 +23,7 @@ use epikv_model::decoder::AttentionKernel;
 use epikv_model::linear::WeightFormat;
 use epikv_model::load::ModelRef;
 use epikv_tasks::prompt::PromptStyle;
+use epikv_tasks::span::Tags;
 use epikv_tasks::tiny::Level;
 use serde_json::Value;
 
@@ -100,8 +101,9 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ModelArgs {
     /// `tiny`, `random:SEED[,layers=4,heads=4,kv_heads=2,..]`, a folder with config.json, or a .gguf file.
-    #[arg(long, default_value = "tiny", value_name = "M")]
-    pub(crate) model: ModelRef,
+    /// `tiny` by default, except for imports, which need the model that wrote the traces.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<ModelRef>,
     /// How weights are held.
     #[arg(long, value_parser = word::<WeightFormat>(), default_value_t)]
     pub(crate) weights: WeightFormat,
@@ -167,12 +169,16 @@ pub(crate) struct TraceArgs {
     /// Model and run.
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// Problems: JSON lines or Parquet.
+    /// Problems: JSON lines, Parquet, CSV, or a folder of such parts.
     #[arg(long, value_name = "F", required_unless_present = "import", conflicts_with = "import")]
     pub(crate) problems: Option<PathBuf>,
-    /// Traces made elsewhere: JSON lines with text or token ids.
-    #[arg(long, value_name = "F.jsonl")]
+    /// Traces made elsewhere: JSON lines, Parquet or CSV with text or token ids, or a folder of such parts. Needs --model;
+    /// of a folder only tokenizer and chat template are read, of a GGUF file only the header.
+    #[arg(long, value_name = "F")]
     pub(crate) import: Option<PathBuf>,
+    /// Tags around the reasoning of imported traces, if not `<think>` or others that are known by name.
+    #[arg(long, value_name = "OPEN,CLOSE", requires = "import")]
+    pub(crate) think_tags: Option<Tags>,
     /// The traces file to write.
     #[arg(long, value_name = "F.parquet")]
     pub(crate) out: PathBuf,

@@ -9,6 +9,7 @@ use anyhow::Result;
 use epikv_model::Model;
 use epikv_model::backend::OpenOptions;
 use epikv_model::decoder::AttentionKernel;
+use epikv_model::load::ModelRef;
 use serde_json::{Value, json};
 
 use crate::cli::ModelArgs;
@@ -107,7 +108,7 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>> {
 
 /// Opens the model of a command.
 pub(crate) fn model(args: &ModelArgs) -> Result<Model> {
-    Ok(Model::open_with(&args.model, &open_options(args)?)?)
+    Ok(Model::open_with(args.model.as_ref().unwrap_or(&ModelRef::Tiny), &open_options(args)?)?)
 }
 
 /// How the models of a command are opened.

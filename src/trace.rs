@@ -1,16 +1,18 @@
 //! `epikv trace`: generates traces of problems, or imports traces made elsewhere.
 
 use std::io::Write;
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Result, bail};
-use epikv_model::Model;
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::chat::RenderOptions;
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
 use epikv_model::session::{FinishedRow, RowSpec, Session};
+use epikv_model::{Model, TextModel};
 use epikv_schemas::{Trace, TraceTiming};
 use epikv_tasks::import::{ImportContext, import_traces};
+use epikv_tasks::parts;
 use epikv_tasks::problem::{Problem, read_problems};
 use epikv_tasks::prompt::{Prompt, PromptOptions};
 use epikv_tasks::trace::{FinishReason, Generation, build_trace};
@@ -19,6 +21,7 @@ use serde_json::{Value, json};
 use crate::cli::{PromptArgs, SamplingArgs, TraceArgs};
 use crate::job::Job;
 use crate::output::{Done, split};
+use crate::report::Refused;
 use crate::{progress, setup};
 
 /// Makes or imports traces.
@@ -34,44 +37,74 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     let mut job = Job::open("trace", &folder, &[&file, &timings_file], args.model.fresh)?;
     let threads = setup::threads(args.model.threads)?;
     let options = prompt_options(&args.prompt);
-    let (traces, timings, failures, model) = match (&args.problems, &args.import) {
+    let (traces, failures) = match (&args.problems, &args.import) {
         (Some(path), _) => {
             let mut problems = read_problems(path)?;
             problems.truncate(args.model.limit.unwrap_or(usize::MAX));
             let model = setup::model_with_kernel(&args.model, args.kernel)?;
             let made = generate(&model, &problems, &options, args, threads)?;
-            (made.traces, made.timings, made.failures, model)
+            check_any(&made.traces, &made.failures)?;
+            job.set_model(&model)?;
+            job.set("run", run_settings(args, &options));
+            job.set_inputs(parts(path)?)?;
+            job.note("threads", json!(threads));
+            job.note("batch", json!(made.timings.first().map(|timing| timing.batch)));
+            job.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
+            job.table_as(&file, &made.traces)?;
+            if !made.timings.is_empty() {
+                job.table_as(&timings_file, &made.timings)?;
+            }
+            (made.traces, made.failures)
         }
-        (None, Some(path)) => {
-            let model = setup::model(&args.model)?;
-            let context = ImportContext {
-                tokenizer: &model.tokenizer,
-                template: model.chat.as_ref(),
-                prompt: &options,
-                vocab_size: model.decoder.config().vocab_size,
-            };
-            let mut traces = import_traces(path, &context)?;
-            traces.truncate(args.model.limit.unwrap_or(usize::MAX));
-            (traces, Vec::new(), Vec::new(), model)
-        }
+        (None, Some(path)) => (import(args, path, &options, &mut job, &file)?, Vec::new()),
         (None, None) => bail!("expected --problems or --import"),
     };
-    if traces.is_empty() {
-        bail!("no trace could be made: {}", failures.first().map_or("the input is empty", String::as_str));
-    }
-    job.set_model(&model)?;
-    job.set("run", run_settings(args, &options));
-    job.set_inputs(args.problems.iter().chain(&args.import))?;
-    job.note("threads", json!(threads));
-    job.note("batch", json!(timings.first().map(|timing| timing.batch)));
-    job.note("bytes_to_host", json!(model.decoder.bytes_to_host()));
-    job.table_as(&file, &traces)?;
-    if !timings.is_empty() {
-        job.table_as(&timings_file, &timings)?;
-    }
     job.finish()?;
     summarise(args, &traces, &failures)?;
     Ok(if failures.is_empty() { Done::All } else { Done::SomeFailed })
+}
+
+/// Imports traces. What the provenance says is what is known of them: the tokenizer, and how prompts were made where rows
+/// brought none.
+fn import(args: &TraceArgs, path: &Path, options: &PromptOptions, job: &mut Job, file: &str) -> Result<Vec<Trace>> {
+    let Some(reference) = &args.model.model else {
+        let hint = "--model M names the model that wrote the traces, whose tokenizer reads them; a folder with tokenizer.json \
+                    is enough";
+        return Err(Refused::new("--import: expected --model, got none".to_owned(), hint).into());
+    };
+    let model = TextModel::open(reference)?;
+    let context = ImportContext {
+        tokenizer: &model.tokenizer,
+        template: model.chat.as_ref(),
+        prompt: options,
+        vocab_size: model.vocab_size,
+        tags: args.think_tags.as_ref(),
+    };
+    let imported = import_traces(path, &context)?;
+    let mut traces = imported.traces;
+    traces.truncate(args.model.limit.unwrap_or(usize::MAX));
+    check_any(&traces, &[])?;
+    job.set("model", model.provenance());
+    let mut run = json!({
+        "limit": args.model.limit,
+        "grader_mode": epikv_tasks::trace::GRADER_MODE.name(),
+        "think_tags": args.think_tags.as_ref().map(|tags| [&tags.open, &tags.close]),
+    });
+    if imported.n_prompts_made > 0 {
+        run["n_prompts_made"] = json!(imported.n_prompts_made);
+        run["prompt"] = prompt_settings(options);
+    }
+    job.set("run", run);
+    job.set_inputs(parts(path)?)?;
+    job.table_as(file, &traces)?;
+    Ok(traces)
+}
+
+fn check_any(traces: &[Trace], failures: &[String]) -> Result<()> {
+    if traces.is_empty() {
+        bail!("no trace could be made: {}", failures.first().map_or("the input is empty", String::as_str));
+    }
+    Ok(())
 }
 
 /// Checks what was typed of sampling.
@@ -109,7 +142,7 @@ pub(crate) fn prompt_options(args: &PromptArgs) -> PromptOptions {
 
 /// What determines the traces.
 fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
-    json!({
+    let mut settings = json!({
         "max_new": args.max_new,
         "samples": args.samples,
         "temperature": args.sampling.temperature,
@@ -118,6 +151,16 @@ fn run_settings(args: &TraceArgs, options: &PromptOptions) -> Value {
         "limit": args.model.limit,
         "kernel": args.kernel.name(),
         "grader_mode": epikv_tasks::trace::GRADER_MODE.name(),
+    });
+    if let (Value::Object(settings), Value::Object(prompt)) = (&mut settings, prompt_settings(options)) {
+        settings.extend(prompt);
+    }
+    settings
+}
+
+/// What determines a prompt besides problem and model.
+fn prompt_settings(options: &PromptOptions) -> Value {
+    json!({
         "prompt_style": options.style.name(),
         "system": options.system,
         "instruction": options.instruction,
@@ -217,9 +260,9 @@ fn trace_of(
         finish_reason: finish,
         sampling: epikv_tasks::trace::Sampling {
             sample: plan.sample,
-            seed: args.model.seed,
-            temperature: args.sampling.temperature,
-            top_p: args.sampling.top_p,
+            seed: Some(args.model.seed),
+            temperature: Some(args.sampling.temperature),
+            top_p: Some(args.sampling.top_p),
         },
     };
     Ok(build_trace(trace_id, plan.problem, &generation, &model.tokenizer)?)

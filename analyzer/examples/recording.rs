@@ -120,9 +120,10 @@ fn trace(token_ids: Vec<i32>) -> Trace {
         verdict: "no_gold".to_owned(),
         finish_reason: "imported".to_owned(),
         sample: 0,
-        seed: 0,
-        temperature: 0.0,
-        top_p: 1.0,
+        seed: Some(0),
+        temperature: Some(0.0),
+        top_p: Some(1.0),
         gold_spans: None,
+        model: None,
     }
 }

@@ -26,10 +26,11 @@ pub(crate) fn trace() -> Trace {
         verdict: "same".to_owned(),
         finish_reason: "eos".to_owned(),
         sample: 0,
-        seed: 0,
-        temperature: 0.0,
-        top_p: 1.0,
+        seed: Some(0),
+        temperature: Some(0.0),
+        top_p: Some(1.0),
         gold_spans: Some(vec![30, 32, 60, 62]),
+        model: None,
     }
 }
 

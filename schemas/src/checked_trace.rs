@@ -158,6 +158,7 @@ mod tests {
             boundary: 5,
             n_answer: 3,
             gold_spans: Some(vec![3, 4, 5, 5]),
+            model: None,
             ..sample_rows::<Trace>(0, 1).remove(0)
         }
     }

@@ -13,6 +13,7 @@ mod evict_refused;
 mod export;
 mod figures;
 mod grade;
+mod import;
 mod label;
 mod my_policy;
 mod pipeline;

@@ -27,7 +27,7 @@ mod syntax;
 mod verdict;
 
 pub use equal::compare;
-pub use extract::{BoxStream, Extraction, ExtractionRule, extract, last_box};
+pub use extract::{BoxStream, Extraction, ExtractionRule, boxed, boxes_start, extract, last_box};
 pub use verdict::{Comparison, Mode, Reason, Verdict};
 
 /// Version of the rules, to be stored beside every verdict.

@@ -30,7 +30,7 @@ pub mod tokenizer;
 
 pub use candle_core::{DType, Device, Tensor};
 pub use error::{Error, Result};
-pub use model::Model;
+pub use model::{Model, TextModel};
 
 /// Name of the instructions that the kernels use on this machine. It changes the speed, not the bits.
 pub fn instruction_set() -> &'static str {

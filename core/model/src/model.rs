@@ -9,7 +9,7 @@ use crate::config::ModelConfig;
 use crate::decoder::{AttentionKernel, Decoder};
 use crate::error::Result;
 use crate::linear::WeightFormat;
-use crate::load::{ModelRef, Origin, OriginKind, open_with_header};
+use crate::load::{GgufHeader, ModelFiles, ModelRef, Origin, OriginKind, TINY_REASONER, hf_config, open_with_header};
 use crate::source::TensorSource;
 use crate::tokenizer::Tokenizer;
 
@@ -25,6 +25,53 @@ pub struct Model {
     /// Where it came from.
     pub origin: Origin,
     format: WeightFormat,
+}
+
+/// What a model makes of text: its tokenizer and chat template, opened without its weights.
+#[derive(Debug)]
+pub struct TextModel {
+    /// Text to ids and back.
+    pub tokenizer: Tokenizer,
+    /// The chat template, where the model has one.
+    pub chat: Option<ChatTemplate>,
+    /// Ids are below: the rows of the embedding where the configuration can be read, else of the tokenizer.
+    pub vocab_size: usize,
+}
+
+impl TextModel {
+    /// Opens tokenizer and chat template. Of a folder, `tokenizer.json` is enough; of a GGUF file, its header is read.
+    ///
+    /// # Errors
+    /// If the tokenizer or the chat template is missing or broken.
+    pub fn open(reference: &ModelRef) -> Result<Self> {
+        let (tokenizer, chat, rows) = match reference {
+            ModelRef::Gguf(file) => {
+                let header = GgufHeader::read(file)?;
+                (Tokenizer::from_gguf(&header)?, ChatTemplate::from_gguf(&header)?, None)
+            }
+            ModelRef::Random(spec) => {
+                (Tokenizer::builtin_bytes()?, Some(ChatTemplate::builtin()?), Some(spec.config().vocab_size))
+            }
+            ModelRef::Tiny => Self::of_files(TINY_REASONER)?,
+            ModelRef::Folder(folder) => Self::of_files(folder.as_path().into())?,
+        };
+        let vocab_size = rows.unwrap_or(0).max(tokenizer.vocab_size());
+        Ok(Self { tokenizer, chat, vocab_size })
+    }
+
+    fn of_files(files: ModelFiles) -> Result<(Tokenizer, Option<ChatTemplate>, Option<usize>)> {
+        // An architecture that the decoder does not know has a tokenizer all the same.
+        let rows = hf_config::read(&files).ok().map(|config| config.vocab_size);
+        Ok((Tokenizer::from_folder(files.clone())?, ChatTemplate::from_folder(files)?, rows))
+    }
+
+    /// What identifies the reading of text, for provenance.
+    pub fn provenance(&self) -> Value {
+        json!({
+            "tokenizer_sha256": self.tokenizer.sha256(),
+            "template_sha256": self.chat.as_ref().map(ChatTemplate::sha256),
+        })
+    }
 }
 
 impl Model {

@@ -96,6 +96,21 @@ pub enum Error {
         /// Hash of the model's tokenizer, and where that lies.
         got: String,
     },
+    /// A tokenizer that cannot write the texts of a file.
+    #[error(
+        "{}: expected a tokenizer that gives the texts back, got {tokenizer}, which loses {lost} of {of} characters \
+         ({:.1} %)", path.display(), 100.0 * *lost as f64 / (*of).max(1) as f64
+    )]
+    LosesText {
+        /// The file.
+        path: PathBuf,
+        /// Where the tokenizer lies.
+        tokenizer: String,
+        /// Characters that it does not give back, white space not counted.
+        lost: usize,
+        /// Characters of the texts.
+        of: usize,
+    },
     /// A prompt length that the token list does not have.
     #[error("expected a prompt of at most {n_tokens} tokens, the length of the trace, got {n_prompt}")]
     PromptTooLong {
@@ -130,6 +145,11 @@ impl Hint for Error {
             Self::OtherTokenizer { .. } => {
                 Some("--model must be the one that the traces were made or imported with".to_owned())
             }
+            Self::LosesText { .. } => Some(
+                "--model must be the one that wrote the traces; its weights are not needed, a folder with tokenizer.json is \
+                 enough"
+                    .to_owned(),
+            ),
             Self::TokenOutOfVocabulary { .. } => {
                 Some("the trace may come from another model: --model must be the one that wrote it".to_owned())
             }

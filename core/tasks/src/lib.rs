@@ -33,3 +33,4 @@ pub mod tiny;
 pub mod trace;
 
 pub use error::{Error, Result};
+pub use rows::parts;

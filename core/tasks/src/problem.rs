@@ -1,13 +1,17 @@
-//! Problems of the usual benchmarks, from JSON lines or Parquet, under the field names that each of them uses.
+//! Problems of the usual benchmarks, from JSON lines, Parquet, CSV or a folder of such parts, under the field names that each of them uses.
 //!
 //! | set | problem | answer | id |
 //! | --- | --- | --- | --- |
 //! | ours, MATH-500 | `problem` | `answer` | `id`, `unique_id` |
-//! | MATH | `problem` | last box of `solution` | - |
+//! | MATH | `problem` | last box of `solution`, with the boxes joined to it; so too where `answer` is empty | - |
 //! | AIME | `problem`, `Problem` | `answer`, `Answer`, number or text | `id`, `ID` |
 //! | GSM8K | `question` | `answer`, after `####` | - |
 //! | SVAMP | `Body` + `Question` | `Answer`, a number | `ID` |
 //! | MAWPS | `sQuestion` | `lSolutions`, a list | `iIndex` |
+//! | OlympiadBench | `question` | `final_answer`, a list | `id` |
+//! | MGSM | `question` | `answer_number` (its `answer` is an explanation) | - |
+//! | sets for reinforcement learning | `problem`, or the last turn of `prompt` | `reward_model.ground_truth` | - |
+//! | others | `problem`, `question` | `gold`, `ground_truth`, `gt` | `problem_id` |
 //!
 //! Ours may also say what the answer needs (`gold_spans`, see [`GoldSpan`]).
 //!
@@ -25,7 +29,9 @@ use crate::rows::{self, Row};
 /// Field names, in the order in which they are tried.
 const ID: &[&str] = &["id", "unique_id", "ID", "problem_id", "iIndex"];
 const PROBLEM: &[&str] = &["problem", "Problem", "question", "sQuestion"];
-const ANSWER: &[&str] = &["answer", "Answer", "gold", "ground_truth"];
+const ANSWER: &[&str] = &["answer", "Answer", "gold", "ground_truth", "gt"];
+/// These hold several answers, or come before the explanation that is called `answer` beside them.
+const LISTS: &[&str] = &["lSolutions", "final_answer", "answer_number"];
 const DATASET: &[&str] = &["dataset", "source"];
 
 /// What GSM8K puts before the answer.
@@ -77,7 +83,7 @@ pub fn write_problems(path: &Path, problems: &[Problem]) -> Result<()> {
     Ok(())
 }
 
-/// Reads the problems of a file: Parquet if its name ends in `.parquet`, else JSON lines.
+/// Reads the problems of a file: Parquet and CSV by the ends of their names, else JSON lines; or those of a folder of parts.
 ///
 /// # Errors
 /// Each names the file and the line: a line that is no JSON object, a row without a statement, an answer of another
@@ -124,29 +130,60 @@ fn gold_spans(row: &Row) -> Result<Option<Vec<GoldSpan>>> {
 }
 
 /// SVAMP splits a problem into a story and a question, and leaves out the full stop between.
-fn statement(row: &Row) -> Result<String> {
-    let Some(body) = row.text(&["Body"])? else { return row.required_text(PROBLEM) };
+pub(crate) fn statement(row: &Row) -> Result<String> {
+    let Some(body) = row.text(&["Body"])? else {
+        return match (row.get(PROBLEM), row.get(&["prompt"]).and_then(|(turns, _)| last_turn(turns))) {
+            (None, Some(text)) => Ok(text),
+            _ => row.required_text(PROBLEM),
+        };
+    };
     let question = row.required_text(&["Question"])?;
     let body = body.trim();
+    if body.is_empty() {
+        return Ok(question.trim().to_owned());
+    }
     let stop = if body.ends_with(['.', '!', '?', ',', ';', ':']) { "" } else { "." };
     Ok(format!("{body}{stop} {}", question.trim()))
 }
 
+/// The text of the last turn of a conversation.
+fn last_turn(turns: &serde_json::Value) -> Option<String> {
+    let text = turns.as_array()?.last()?["content"].as_str()?;
+    (!text.trim().is_empty()).then(|| text.to_owned())
+}
+
+/// `ground_truth` within `reward_model`.
+pub(crate) fn rewarded(row: &Row) -> Result<Option<String>> {
+    let Some((model, _)) = row.get(&["reward_model"]) else { return Ok(None) };
+    match &model["ground_truth"] {
+        serde_json::Value::Null => Ok(None),
+        truth => Ok(Some(row.texts(truth, "reward_model.ground_truth")?.join(", "))),
+    }
+}
+
 fn gold(row: &Row) -> Result<Option<String>> {
-    if let Some((list, name)) = row.get(&["lSolutions"]) {
-        let items = list.as_array().map(|items| items.iter().map(rows::scalar).collect::<Option<Vec<_>>>());
-        return match items {
-            Some(Some(items)) if !items.is_empty() => Ok(Some(items.join(", "))),
-            _ => Err(row.unexpected(&name, "a list of numbers", list)),
-        };
+    let given = |text: &String| !text.trim().is_empty();
+    if let Some((list, name)) = row.get(LISTS) {
+        let items = row.texts(list, &name)?;
+        if name == "lSolutions" && !items.iter().any(given) {
+            return Err(row.unexpected(&name, "a list of numbers", list));
+        }
+        if items.iter().any(given) {
+            return Ok(Some(items.join(", ")));
+        }
     }
     if let Some(answer) = row.text(ANSWER)? {
         let answer = answer.rsplit_once(HASHES).map_or(answer.as_str(), |(_, after)| after).trim();
-        return Ok(Some(answer.to_owned()).filter(|answer| !answer.is_empty()));
+        if !answer.is_empty() {
+            return Ok(Some(answer.to_owned()));
+        }
+    }
+    if let Some(truth) = rewarded(row)?.filter(given) {
+        return Ok(Some(truth));
     }
     // MATH as first published has no answer but the box of its solution.
-    let solution = row.get(&["solution"]).and_then(|(value, _)| value.as_str().map(str::to_owned));
-    Ok(solution.and_then(|text| epikv_grader::last_box(&text).map(str::to_owned)))
+    let solution = row.get(&["solution"]).and_then(|(value, _)| value.as_str());
+    Ok(solution.and_then(|text| epikv_grader::boxed(text).map(std::borrow::Cow::into_owned)))
 }
 
 /// For tests: one problem from one object.
@@ -194,6 +231,64 @@ mod tests {
         check(&svamp, "chal-1", "A pack costs 76. How much?", Some("51"));
         check(&json!({"iIndex": 3, "sQuestion": "q", "lSolutions": [0.5]}), "3", "q", Some("0.5"));
         check(&json!({"id": "a", "problem": "p", "answer": null}), "a", "p", None);
+    }
+
+    #[test]
+    fn golds_of_other_fields() {
+        let gold = |value: Value| one(&value).unwrap().gold;
+        assert_eq!(gold(json!({"question": "q", "final_answer": ["3", "$4$"]})).as_deref(), Some("3, $4$"));
+        assert_eq!(gold(json!({"question": "q", "final_answer": ["2"], "answer": "long"})).as_deref(), Some("2"));
+        assert_eq!(gold(json!({"question": "q", "final_answer": null, "answer": "7"})).as_deref(), Some("7"));
+        assert_eq!(
+            gold(json!({"question": "q", "answer": "Step by step: 1.", "answer_number": 11})).as_deref(),
+            Some("11")
+        );
+        let turns = json!([{"role": "system", "content": "s"}, {"role": "user", "content": "2+2?"}]);
+        let rewarded = json!({"prompt": turns, "reward_model": {"style": "rule", "ground_truth": "4"}});
+        check(&rewarded, "set-1", "2+2?", Some("4"));
+        assert_eq!(gold(json!({"problem": "p", "reward_model": {"ground_truth": [1, 2]}})).as_deref(), Some("1, 2"));
+        assert_eq!(gold(json!({"problem": "p", "gt": "025"})).as_deref(), Some("025"));
+        let boxes = r"(x-1)(x-2)=0, so $x=\boxed{1}$, $\boxed{2}$.";
+        assert_eq!(gold(json!({"problem": "p", "solution": boxes})).as_deref(), Some("1, 2"));
+        assert_eq!(gold(json!({"problem": "p", "answer": " ", "solution": boxes})).as_deref(), Some("1, 2"));
+        assert_eq!(gold(json!({"problem": "p", "answer": "3", "solution": boxes})).as_deref(), Some("3"));
+        let empty = json!({"ID": "a", "Body": " ", "Question": "How much?", "Answer": 5.0});
+        check(&empty, "a", "How much?", Some("5"));
+    }
+
+    #[test]
+    fn a_number_too_large_for_a_float_must_be_text() {
+        for field in ["answer", "answer_number", "gt"] {
+            let error = serde_json::from_str(&format!(r#"{{"problem": "p", "{field}": 1e22}}"#)).unwrap();
+            let error = one(&error).unwrap_err().to_string();
+            assert!(error.contains("line 1") && error.contains("a number this large must be text"), "{error}");
+            assert!(error.contains(&format!("`{field}`")), "{error}");
+        }
+        let digits = serde_json::from_str(r#"{"problem": "p", "answer": 123456789012345678901234}"#).unwrap();
+        assert!(one(&digits).unwrap_err().to_string().contains("a number this large must be text"));
+        assert_eq!(
+            one(&json!({"problem": "p", "answer": u64::MAX})).unwrap().gold.as_deref(),
+            Some("18446744073709551615")
+        );
+        assert_eq!(one(&json!({"problem": "p", "answer": "1e22"})).unwrap().gold.as_deref(), Some("1e22"));
+    }
+
+    #[test]
+    fn csv_and_folders_of_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let set = folder.path().join("sums");
+        std::fs::create_dir(&set).unwrap();
+        std::fs::write(set.join("b.csv"), "problem,answer\n\"2, 3?\",025\nq,\n").unwrap();
+        std::fs::write(set.join("a.jsonl"), "{\"problem\": \"p\"}\n").unwrap();
+        std::fs::write(set.join("README.md"), "no part").unwrap();
+        let problems = read_problems(&set).unwrap();
+        let ids: Vec<_> = problems.iter().map(|problem| (problem.id.as_str(), problem.dataset.as_str())).collect();
+        assert_eq!(ids, [("a-1", "sums"), ("b-1", "sums"), ("b-2", "sums")]);
+        assert_eq!((problems[1].problem.as_str(), problems[1].gold.as_deref()), ("2, 3?", Some("025")));
+        assert_eq!(problems[2].gold, None);
+        std::fs::write(set.join("c.csv"), "problem,answer\np\n").unwrap();
+        let error = read_problems(&set).unwrap_err().to_string();
+        assert!(error.contains("c.csv, record 2: expected 2 fields"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Rows of a file of JSON objects, one a line, with lookups whose errors name file, line, expected and got.
+//! Rows of JSON lines, Parquet or CSV, of one file or of a folder of parts, with lookups whose errors name file, line, expected and got.
+
+mod csv;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,24 +19,64 @@ pub(crate) struct Row {
     path: PathBuf,
     unit: &'static str,
     pub(crate) line: usize,
+    /// The data set's name where the file does not say: that of the file or of the folder of parts.
+    set: String,
     values: Map<String, Value>,
 }
 
-/// Reads all rows of a file: Parquet if its name ends in `.parquet`, else JSON lines.
-pub(crate) fn read(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
-    if path.extension().is_none_or(|extension| extension != "parquet") {
-        return read_json_lines(path, expected);
+/// The files that an input is made of: itself, or the parts of a folder by name.
+///
+/// # Errors
+/// If a folder cannot be read or has no part.
+pub fn parts(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
     }
-    let objects = epikv_schemas::foreign::read_rows(path)?;
+    let failed = |source| Error::Io { path: path.to_owned(), source };
+    let mut parts = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed)? {
+        let part = entry.map_err(failed)?.path();
+        let known = part.extension().is_some_and(|end| ["parquet", "jsonl", "csv"].iter().any(|known| end == *known));
+        if known && part.is_file() {
+            parts.push(part);
+        }
+    }
+    parts.sort();
+    if parts.is_empty() {
+        return Err(Error::Empty { path: path.to_owned(), expected: "part that ends in .parquet, .jsonl or .csv" });
+    }
+    Ok(parts)
+}
+
+/// Reads all rows of an input: Parquet and CSV by the ends of their names, else JSON lines.
+pub(crate) fn read(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
+    let set = stem(path);
+    let mut rows = Vec::new();
+    for part in parts(path)? {
+        rows.extend(read_part(&part, expected)?.into_iter().map(|row| Row { set: set.clone(), ..row }));
+    }
+    Ok(rows)
+}
+
+fn read_part(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
+    let objects = match path.extension().and_then(|end| end.to_str()) {
+        Some("parquet") => epikv_schemas::foreign::read_rows(path)?,
+        Some("csv") => csv::read(path)?,
+        _ => return read_json_lines(path, expected),
+    };
     if objects.is_empty() {
         return Err(Error::Empty { path: path.to_owned(), expected });
     }
-    let row = |(index, values)| Row { path: path.to_owned(), unit: "row", line: index + 1, values };
+    let row = |(index, values)| Row { path: path.to_owned(), unit: "row", line: index + 1, set: String::new(), values };
     Ok(objects.into_iter().enumerate().map(row).collect())
 }
 
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 fn read_json_lines(path: &Path, expected: &'static str) -> Result<Vec<Row>> {
-    let row = |(line, values)| Row { path: path.to_owned(), unit: "line", line, values };
+    let row = |(line, values)| Row { path: path.to_owned(), unit: "line", line, set: stem(path), values };
     let rows = fs::json_lines(path, "a JSON object")?.map(|object| Ok(row(object?))).collect::<Result<Vec<_>>>()?;
     if rows.is_empty() { Err(Error::Empty { path: path.to_owned(), expected }) } else { Ok(rows) }
 }
@@ -57,14 +99,14 @@ pub(crate) fn check_unique<'a>(rows: &[Row], ids: impl Iterator<Item = &'a str>)
 }
 
 impl Row {
-    /// File name without extension: the data set's name where the file does not say.
+    /// The data set's name where the file does not say.
     pub(crate) fn stem(&self) -> String {
-        self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+        self.set.clone()
     }
 
     /// A name from file and line, for rows that bring none.
     pub(crate) fn name(&self) -> String {
-        format!("{}-{}", self.stem(), self.line)
+        format!("{}-{}", stem(&self.path), self.line)
     }
 
     /// The first of several fields that is there and not null.
@@ -76,8 +118,27 @@ impl Row {
     /// A string field, or a number as its text.
     pub(crate) fn text(&self, names: &[&str]) -> Result<Option<String>> {
         let Some((value, name)) = self.get(names) else { return Ok(None) };
-        let text = scalar(value).ok_or_else(|| self.unexpected(&name, "a string or a number", value))?;
-        Ok(Some(text))
+        self.scalar(value, &name, "a string or a number").map(Some)
+    }
+
+    /// Text of a string or a number.
+    pub(crate) fn scalar(&self, value: &Value, name: &str, expected: &str) -> Result<String> {
+        match scalar(value) {
+            Some(text) => Ok(text),
+            None if value.is_number() => {
+                Err(self.unexpected(name, "text, since a number this large must be text to keep its digits,", value))
+            }
+            None => Err(self.unexpected(name, expected, value)),
+        }
+    }
+
+    /// The texts of a list of strings and numbers, or of one of them.
+    pub(crate) fn texts(&self, value: &Value, name: &str) -> Result<Vec<String>> {
+        let expected = "a string, a number or a list of them";
+        match value.as_array() {
+            Some(items) => items.iter().map(|item| self.scalar(item, name, expected)).collect(),
+            None => Ok(vec![self.scalar(value, name, expected)?]),
+        }
     }
 
     /// As [`Row::text`], for a field that must be there and hold more than spaces.
@@ -92,14 +153,20 @@ impl Row {
     /// A count or an index.
     pub(crate) fn count(&self, names: &[&str]) -> Result<Option<usize>> {
         let Some((value, name)) = self.get(names) else { return Ok(None) };
-        let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
+        // A CSV file has nothing but text.
+        let count =
+            value.as_u64().or_else(|| value.as_str()?.parse().ok()).and_then(|count| usize::try_from(count).ok());
         count.map(Some).ok_or_else(|| self.unexpected(&name, "a count", value))
     }
 
     /// A number.
     pub(crate) fn number(&self, names: &[&str]) -> Result<Option<f64>> {
         let Some((value, name)) = self.get(names) else { return Ok(None) };
-        value.as_f64().map(Some).ok_or_else(|| self.unexpected(&name, "a number", value))
+        value
+            .as_f64()
+            .or_else(|| value.as_str()?.parse().ok())
+            .map(Some)
+            .ok_or_else(|| self.unexpected(&name, "a number", value))
     }
 
     /// A list of token ids below `vocab_size`.

@@ -2,9 +2,13 @@
 //!
 //! The rules, first that applies, over the generated text only (a prompt may mention the tag or a box):
 //!
-//! 1. `think_end`: the answer begins after the last `</think>`;
-//! 2. `boxed`: else at the token that starts the last `\boxed{`;
+//! 1. `think_end`: the answer begins after the last `</think>`, or the last closing tag of another kind ([`Tags`]);
+//! 2. `boxed`: else at the token that starts the last box, or the first of the boxes that are one answer with it; a box
+//!    that holds nothing or only space is none;
 //! 3. `last64`: else with the last 64 tokens. Nothing in the text says so: trust such a trace less.
+//!
+//! The text ends before the first token that ends a sequence or a turn (`</s>`, `<|im_end|>`, ...), whether the tokenizer
+//! has it as one token or spells it out; what stands behind it is a later turn or padding.
 //!
 //! Tags and boxes are found by byte offset in the decoded text, so it does not matter whether a tag is one special token
 //! or several ordinary ones, or whether a token also holds what stands before or after. A boundary inside a token goes
@@ -17,11 +21,68 @@ use epikv_model::tokenizer::{TokenText, Tokenizer};
 use crate::error::{Error, Result};
 use crate::prompt::{THINK_END, THINK_START};
 
-/// Start of a boxed answer.
-const BOX: &str = r"\boxed{";
-
 /// Length of the answer where nothing marks one.
 const LAST: usize = 64;
+
+/// The tags around the reasoning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tags {
+    /// Opens it.
+    pub open: String,
+    /// Closes it.
+    pub close: String,
+}
+
+/// Tags that are known by name, in the order in which they are looked for.
+const KNOWN: [(&str, &str); 5] = [
+    (THINK_START, THINK_END),
+    ("[THINK]", "[/THINK]"),
+    ("<thinking>", "</thinking>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<reasoning>", "</reasoning>"),
+];
+
+impl Tags {
+    /// The tags that a text uses: those that it begins with, else the first known ones whose closing tag it holds.
+    fn seen(text: &str) -> Self {
+        let start = text.trim_start_matches(is_blank);
+        let used = KNOWN.iter().find(|(open, _)| start.starts_with(open));
+        let (open, close) = used.or_else(|| KNOWN.iter().find(|(_, close)| text.contains(close))).unwrap_or(&KNOWN[0]);
+        Self { open: (*open).to_owned(), close: (*close).to_owned() }
+    }
+}
+
+impl std::str::FromStr for Tags {
+    type Err = String;
+
+    /// `OPEN,CLOSE`.
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text.split_once(',') {
+            Some((open, close))
+                if !open.trim().is_empty() && !close.trim().is_empty() && open.trim() != close.trim() =>
+            {
+                Ok(Self { open: open.trim().to_owned(), close: close.trim().to_owned() })
+            }
+            _ => Err("expected two different tags, OPEN,CLOSE, such as [THINK],[/THINK]".to_owned()),
+        }
+    }
+}
+
+/// What ends a sequence or a turn in the formats of chats, where a tokenizer spells it out.
+const ENDS: [&str; 12] = [
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|endoftext|>",
+    "<|end_of_turn|>",
+    "<end_of_turn>",
+    "<|end|>",
+    "<|eot|>",
+    "<|return|>",
+    "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
+    "<|end\u{2581}of\u{2581}sentence|>",
+];
 
 epikv_words::words! {
     /// The rule that found the answer's beginning.
@@ -93,20 +154,40 @@ impl Split {
 }
 
 /// Finds the spans of a trace whose first `n_prompt` tokens are the prompt.
+///
+/// # Errors
+/// If the prompt is longer than the trace.
 pub fn find_spans(tokenizer: &Tokenizer, token_ids: &[u32], n_prompt: usize) -> Result<Split> {
+    find_spans_by(tokenizer, token_ids, n_prompt, None)
+}
+
+/// As [`find_spans`], with think tags that the caller names; else those that the text uses.
+///
+/// # Errors
+/// As there.
+pub fn find_spans_by(tokenizer: &Tokenizer, token_ids: &[u32], n_prompt: usize, tags: Option<&Tags>) -> Result<Split> {
     let Some(ids) = token_ids.get(n_prompt..) else {
         return Err(Error::PromptTooLong { n_prompt, n_tokens: token_ids.len() });
     };
     let generated = tokenizer.byte_offsets(ids)?;
-    let end = content_end(tokenizer, ids, &generated);
-    let start = opening(&generated, end);
-    let text = &generated.bytes[..end_of(&generated, end)];
+    let text = same_length(&generated.bytes);
+    let end = content_end(tokenizer, ids, &generated, &text);
+    let text = &text[..end_of(&generated, end)];
+    let seen;
+    let tags = match tags {
+        Some(tags) => tags,
+        None => {
+            seen = Tags::seen(text);
+            &seen
+        }
+    };
+    let start = opening(&generated, text, end, &tags.open);
 
-    let tags: Vec<usize> = find_all(text, THINK_END.as_bytes());
-    let (kind, boundary) = if let Some(&tag) = tags.last() {
-        let holder = generated.token_at(tag + THINK_END.len() - 1);
-        (BoundaryKind::ThinkEnd, skip_space(&generated, holder + 1, end))
-    } else if let Some(&found) = find_all(text, BOX.as_bytes()).last() {
+    let closing: Vec<usize> = text.match_indices(tags.close.as_str()).map(|(at, _)| at).collect();
+    let (kind, boundary) = if let Some(&tag) = closing.last() {
+        let holder = generated.token_at(tag + tags.close.len() - 1);
+        (BoundaryKind::ThinkEnd, skip_space(&generated, text, holder + 1, end))
+    } else if let Some(found) = epikv_grader::boxes_start(text) {
         (BoundaryKind::Boxed, generated.token_at(found))
     } else {
         (BoundaryKind::Last64, end.saturating_sub(LAST))
@@ -118,56 +199,70 @@ pub fn find_spans(tokenizer: &Tokenizer, token_ids: &[u32], n_prompt: usize) -> 
         boundary: n_prompt + boundary,
         end: n_prompt + end,
         kind,
-        n_think_end: tags.len(),
+        n_think_end: closing.len(),
     };
     Ok(Split { spans, generated })
 }
 
-/// Tokens up to the control tokens at the end. Think tags are content, even where a tokenizer calls them special.
-fn content_end(tokenizer: &Tokenizer, ids: &[u32], text: &TokenText) -> usize {
-    let trailing = |index: &usize| {
-        let tag = matches!(text.token_bytes(*index), b"<think>" | b"</think>");
-        tokenizer.is_special(ids[*index]) && !tag
+/// Bytes as text of the same length: each byte that is no UTF-8 as a question mark.
+fn same_length(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
+/// White space, and what prints as little.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Tokens up to the first one that ends a sequence or a turn, or else up to the control tokens at the end. Think tags are
+/// content, even where a tokenizer calls them special.
+fn content_end(tokenizer: &Tokenizer, ids: &[u32], generated: &TokenText, text: &str) -> usize {
+    let ends = ids.iter().position(|id| Some(*id) == tokenizer.eos_id());
+    let spelled = ENDS.iter().filter_map(|end| text.find(end)).min().map(|at| {
+        let holder = generated.token_at(at);
+        // What shares a token with the mark stays.
+        holder + usize::from(end_of(generated, holder) < at)
+    });
+    let end = ends.into_iter().chain(spelled).min().unwrap_or(ids.len());
+    let tag = |index: usize| {
+        let token = generated.token_bytes(index);
+        KNOWN.iter().any(|(open, close)| token == open.as_bytes() || token == close.as_bytes())
     };
-    ids.len() - (0..ids.len()).rev().take_while(trailing).count()
+    end - (0..end).rev().take_while(|index| tokenizer.is_special(ids[*index]) && !tag(*index)).count()
 }
 
 /// First token behind an opening tag and the white space around it; 0 if the text does not begin with one.
-fn opening(text: &TokenText, end: usize) -> usize {
-    let first = skip_space(text, 0, end);
-    let bytes = &text.bytes[end_of(text, first)..];
-    let lead = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    if !bytes[lead..].starts_with(THINK_START.as_bytes()) {
+fn opening(generated: &TokenText, text: &str, end: usize, open: &str) -> usize {
+    let lead = text.len() - text.trim_start_matches(is_blank).len();
+    if open.is_empty() || !text[lead..].starts_with(open) {
         return 0;
     }
-    let holder = text.token_at(end_of(text, first) + lead + THINK_START.len() - 1);
-    skip_space(text, holder + 1, end)
+    skip_space(generated, text, generated.token_at(lead + open.len() - 1) + 1, end)
 }
 
 /// The first token from `from` on that holds more than white space.
-fn skip_space(text: &TokenText, from: usize, end: usize) -> usize {
-    let blank = |index: &usize| {
-        let bytes = text.token_bytes(*index);
-        !bytes.is_empty() && std::str::from_utf8(bytes).is_ok_and(|token| token.trim().is_empty())
-    };
+fn skip_space(generated: &TokenText, text: &str, from: usize, end: usize) -> usize {
     let from = from.min(end);
-    from + (from..end).take_while(blank).count()
+    let start = end_of(generated, from);
+    // A token can end inside a character, which is none of white space then.
+    let Some(rest) = text.get(start..) else { return from };
+    let Some(seen) = rest.find(|c| !is_blank(c)) else { return end };
+    let mut first = generated.token_at(start + seen);
+    // Tokens that leave a character unfinished have no bytes of their own.
+    while first > from && generated.token_bytes(first - 1).is_empty() {
+        first -= 1;
+    }
+    first
 }
 
 /// Bytes of the first `n` tokens.
 fn end_of(text: &TokenText, n: usize) -> usize {
     if n == 0 { 0 } else { text.ends[n - 1] }
-}
-
-/// Offsets of all occurrences, none overlapping.
-fn find_all(text: &[u8], pattern: &[u8]) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(offset) = text[at..].windows(pattern.len()).position(|window| window == pattern) {
-        found.push(at + offset);
-        at += offset + pattern.len();
-    }
-    found
 }
 
 #[cfg(test)]

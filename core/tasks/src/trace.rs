@@ -1,19 +1,26 @@
 //! From prompt and generated tokens to a row of the traces file.
 //!
-//! The answer is looked for in the answer's text first, then as a box anywhere in the generated text (some models box
-//! their answer inside the reasoning and write nothing after it). A text that was cut off has an answer only if it is
-//! boxed: the last number of half a derivation is none.
+//! The answer is looked for in this order:
+//!
+//! 1. in the answer's text, by the grader's rules: its last box, a marked phrase, the last formula or number;
+//! 2. as the last box anywhere in the generated text, since some models box their answer inside the reasoning and write
+//!    nothing after it.
+//!
+//! So where a closing tag says where the answer begins, a number in the prose behind it comes before a box in the
+//! reasoning. Where no tag does, the last box of the whole text comes before any number, wherever that stands. A text that
+//! was cut off has an answer only if it is boxed: the last number of half a derivation is none.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use epikv_grader::{Mode, compare, extract};
+use epikv_grader::{Mode, boxed, compare, extract};
 use epikv_model::session::Finish;
 use epikv_model::tokenizer::Tokenizer;
 use epikv_schemas::Trace;
 
 use crate::error::{Error, Result};
 use crate::problem::Problem;
-use crate::span::{BoundaryKind, Split, find_spans};
+use crate::span::{BoundaryKind, Split, Tags, find_spans_by};
 
 /// Verdict of a trace without an answer.
 pub const NO_ANSWER: &str = "no_answer";
@@ -57,18 +64,18 @@ impl FinishReason {
 pub struct Sampling {
     /// Which of several samples of the problem, from 0.
     pub sample: u32,
-    /// Seed of the run.
-    pub seed: u64,
+    /// Seed of the run; `None` where it is not known.
+    pub seed: Option<u64>,
     /// Temperature; 0 is greedy.
-    pub temperature: f32,
+    pub temperature: Option<f32>,
     /// Nucleus; 1 is everything.
-    pub top_p: f32,
+    pub top_p: Option<f32>,
 }
 
 impl Default for Sampling {
     /// One greedy sample.
     fn default() -> Self {
-        Self { sample: 0, seed: 0, temperature: 0.0, top_p: 1.0 }
+        Self { sample: 0, seed: Some(0), temperature: Some(0.0), top_p: Some(1.0) }
     }
 }
 
@@ -97,7 +104,21 @@ pub fn build_trace(
     generation: &Generation<'_>,
     tokenizer: &Tokenizer,
 ) -> Result<Trace> {
-    let split = find_spans(tokenizer, generation.token_ids, generation.n_prompt)?;
+    build_trace_by(trace_id, problem, generation, tokenizer, None)
+}
+
+/// As [`build_trace`], with think tags that the caller names.
+///
+/// # Errors
+/// As there.
+pub fn build_trace_by(
+    trace_id: String,
+    problem: &Problem,
+    generation: &Generation<'_>,
+    tokenizer: &Tokenizer,
+    tags: Option<&Tags>,
+) -> Result<Trace> {
+    let split = find_spans_by(tokenizer, generation.token_ids, generation.n_prompt, tags)?;
     let spans = split.spans;
     let text = split.text();
     let answer = find_answer(&split, &text, generation.finish_reason);
@@ -125,11 +146,16 @@ pub fn build_trace(
         verdict: verdict.to_owned(),
         finish_reason: generation.finish_reason.name().to_owned(),
         sample: column("sample", sampling.sample as usize)?,
-        seed: i64::try_from(sampling.seed).map_err(|_| Error::TooLarge { what: "seed", got: sampling.seed })?,
+        seed: sampling.seed.map(seed).transpose()?,
         temperature: sampling.temperature,
         top_p: sampling.top_p,
         gold_spans: gold_spans(problem, generation, &spans.reasoning(), tokenizer)?,
+        model: None,
     })
+}
+
+fn seed(seed: u64) -> Result<i64> {
+    i64::try_from(seed).map_err(|_| Error::TooLarge { what: "seed", got: seed })
 }
 
 /// Where the reasoning mentions what the answer needs, as pairs of positions in ascending order.
@@ -163,12 +189,14 @@ fn gold_spans(
 }
 
 fn find_answer(split: &Split, text: &str, finish: FinishReason) -> Option<String> {
-    let mode = if finish.is_cut() { Mode::Strict } else { Mode::Lenient };
-    let owned = |text: &str, mode| extract(text, mode).map(|found| found.answer.into_owned());
+    let found = |text: &str| match finish.is_cut() {
+        true => boxed(text).map(Cow::into_owned),
+        false => extract(text, Mode::Lenient).map(|found| found.answer.into_owned()),
+    };
     if split.spans.kind != BoundaryKind::ThinkEnd {
-        return owned(text, mode);
+        return found(text);
     }
-    owned(&split.answer_text(), mode).or_else(|| owned(text, Mode::Strict))
+    found(&split.answer_text()).or_else(|| boxed(text).map(Cow::into_owned))
 }
 
 /// The mode in which the grader says whether an answer is right.
@@ -238,6 +266,15 @@ mod tests {
         assert_eq!(graded(r"\boxed{3}?</think>The answer is 4.", eos), (Some("4".into()), "same".into(), Some(true)));
         assert_eq!(graded(r"so \boxed{4}</think>", eos), (Some("4".into()), "same".into(), Some(true)));
         assert_eq!(graded(r"so \boxed{5}", eos), (Some("5".into()), "different".into(), Some(false)));
+    }
+
+    #[test]
+    fn a_number_behind_the_tag_comes_before_a_box_in_the_reasoning() {
+        let eos = FinishReason::Eos;
+        assert_eq!(graded(r"\boxed{3}</think>It is 4.", eos).0.as_deref(), Some("4"));
+        assert_eq!(graded(r"\boxed{4}</think>I put it in \boxed{}, I hope.", eos).0.as_deref(), Some("4"));
+        assert_eq!(graded(r"So \boxed{4}. I checked it 3 times.", eos).0.as_deref(), Some("4"));
+        assert_eq!(graded(r"So \boxed{1}, \boxed{2}.", eos).0.as_deref(), Some("1, 2"));
     }
 
     #[test]

@@ -222,9 +222,9 @@ impl Writer<'_> {
         let token_ids = [item.prompt.ids.as_slice(), &decoded.generated].concat();
         let sampling = Sampling {
             sample: cell.sample,
-            seed: self.settings.seed,
-            temperature: self.settings.temperature,
-            top_p: self.settings.top_p,
+            seed: Some(self.settings.seed),
+            temperature: Some(self.settings.temperature),
+            top_p: Some(self.settings.top_p),
         };
         let generation = Generation {
             prompt: None,

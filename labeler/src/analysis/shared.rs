@@ -27,10 +27,11 @@ pub(crate) fn trace(trace_id: &str, token_ids: &[i32]) -> Trace {
         verdict: "same".to_owned(),
         finish_reason: "eos".to_owned(),
         sample: 0,
-        seed: 0,
-        temperature: 0.0,
-        top_p: 1.0,
+        seed: Some(0),
+        temperature: Some(0.0),
+        top_p: Some(1.0),
         gold_spans: None,
+        model: None,
     }
 }
 

@@ -4,7 +4,7 @@ use super::BOUNDARY_KINDS;
 
 crate::record::record! {
     /// One reasoning trace a row: prompt, reasoning and answer tokens of one problem, and where each part begins.
-    pub struct Trace in "traces", version 1 0, unique by (trace_id);
+    pub struct Trace in "traces", version 1 1, unique by (trace_id);
 
     /// Name of the trace, unique in the file.
     trace_id: String => key(),
@@ -48,12 +48,16 @@ crate::record::record! {
     finish_reason: String => word(&["eos", "length", "context", "imported"]),
     /// Which of several samples of the same problem this is, from 0.
     sample: i32 => number("1"),
-    /// Seed of the run; the random numbers of a trace follow from seed, problem and sample.
-    seed: i64 => number("1"),
-    /// Sampling temperature; 0 is greedy.
-    temperature: f32 => number("1"),
-    /// Share of probability that sampling draws from.
-    top_p: f32 => number("1"),
+    /// Seed of the run; the random numbers of a trace follow from seed, problem and sample. Null for an imported trace whose
+    /// file does not say.
+    seed: Option<i64> => number("1"),
+    /// Sampling temperature; 0 is greedy. Null for an imported trace whose file does not say.
+    temperature: Option<f32> => number("1"),
+    /// Share of probability that sampling draws from. Null for an imported trace whose file does not say.
+    top_p: Option<f32> => number("1"),
     /// Tokens that the answer is known to need, as pairs start, end (half-open token indices); null where not known.
     gold_spans: Option<Vec<i32>> => position(),
+    /// Model that wrote an imported trace, as its file names it; null where the file does not say, and for a trace that was
+    /// generated here, whose model the provenance names.
+    model: Option<String> => key(),
 }

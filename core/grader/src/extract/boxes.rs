@@ -25,7 +25,8 @@ pub(crate) struct Boxes {
     pub(crate) complete: Vec<BoxSpan>,
     /// The last box that was begun is not closed.
     pub(crate) open: bool,
-    /// Where the content of that open box starts.
+    /// Where that open box starts, and where its content does.
+    pub(crate) open_start: usize,
     pub(crate) open_inner: usize,
 }
 
@@ -94,6 +95,7 @@ pub(crate) fn scan(text: &str) -> Boxes {
         && start == last
     {
         found.open = true;
+        found.open_start = start;
         found.open_inner = inner;
     }
     // Empty boxes quote the instruction ("put it in \boxed{}") and are no answers.
@@ -228,14 +230,35 @@ pub(crate) fn joined<'t>(text: &'t str, boxes: &[BoxSpan]) -> Cow<'t, str> {
     let Some(last) = boxes.last() else {
         return Cow::Borrowed("");
     };
-    let mut first = boxes.len() - 1;
-    while first > 0 && separates(text, boxes[first - 1].whole.end..boxes[first].whole.start) {
-        first -= 1;
-    }
+    let first = first_joined(text, boxes);
     let mut seen = HashSet::new();
     let contents = boxes[first..].iter().map(|span| span.content(text));
     let parts: Vec<&str> = contents.filter(|part| seen.insert(*part)).collect();
     if parts.len() < 2 { Cow::Borrowed(last.content(text)) } else { Cow::Owned(parts.join(", ")) }
+}
+
+/// The first of the boxes that are one answer with the last one.
+fn first_joined(text: &str, boxes: &[BoxSpan]) -> usize {
+    let mut first = boxes.len().saturating_sub(1);
+    while first > 0 && separates(text, boxes[first - 1].whole.end..boxes[first].whole.start) {
+        first -= 1;
+    }
+    first
+}
+
+/// Where the boxes begin that the answer of a text stands in, as a byte offset: the last one that is not blank, with those
+/// joined to it, or one that was begun last and is not closed.
+///
+/// ```
+/// let text = r"So \boxed{1}, \boxed{2}. I put it in \boxed{}.";
+/// assert_eq!(epikv_grader::boxes_start(text), Some(3));
+/// ```
+pub fn boxes_start(text: &str) -> Option<usize> {
+    let boxes = scan(text);
+    if boxes.open {
+        return Some(boxes.open_start);
+    }
+    boxes.complete.get(first_joined(text, &boxes.complete)).map(|span| span.whole.start)
 }
 
 /// Longest gap between two boxes of one answer; more is a sentence.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use crate::verdict::Mode;
 
-pub use boxes::last_box;
+pub use boxes::{boxes_start, last_box};
 pub(crate) use boxes::{joined, scan};
 pub use stream::BoxStream;
 
@@ -62,6 +62,17 @@ pub fn extract(text: &str, mode: Mode) -> Option<Extraction<'_>> {
     }
     let (answer, rule) = fallback::find(text)?;
     Some(Extraction { answer: Cow::Borrowed(answer), rule })
+}
+
+/// The answer of the last box of a text, with the boxes joined to it; `None` where there is none or the last is not closed.
+///
+/// ```
+/// assert_eq!(epikv_grader::boxed(r"so $x=\boxed{1}$, $\boxed{2}$.").as_deref(), Some("1, 2"));
+/// assert_eq!(epikv_grader::boxed("so 3"), None);
+/// ```
+pub fn boxed(text: &str) -> Option<Cow<'_, str>> {
+    let boxes = scan(text);
+    (!boxes.open && !boxes.complete.is_empty()).then(|| joined(text, &boxes.complete))
 }
 
 /// The number that an answer begins with when a clause or a remark follows it: `25 (see above)`.

@@ -9,7 +9,7 @@ macro_rules! carried {
 }
 
 /// `data/tiny-reasoner`: see its card for what it is and how it was trained.
-pub(super) const TINY_REASONER: ModelFiles = ModelFiles::Embedded {
+pub(crate) const TINY_REASONER: ModelFiles = ModelFiles::Embedded {
     name: "tiny-reasoner",
     files: carried!(
         "config.json",

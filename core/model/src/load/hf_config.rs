@@ -16,7 +16,7 @@ pub(super) const CONFIG: &str = "config.json";
 pub(super) const GENERATION_CONFIG: &str = "generation_config.json";
 
 /// Reads `config.json` and, where there is one, `generation_config.json` of a model.
-pub(super) fn read(files: &ModelFiles) -> Result<ModelConfig> {
+pub(crate) fn read(files: &ModelFiles) -> Result<ModelConfig> {
     let path = files.path(CONFIG);
     let object = read_object(files, CONFIG)?;
     let fields = Fields::new(&path, "", &object);

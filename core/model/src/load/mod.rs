@@ -18,7 +18,7 @@ mod gguf_rope;
 mod gguf_types;
 #[cfg(test)]
 mod golden;
-mod hf_config;
+pub(crate) mod hf_config;
 mod hf_rope;
 mod hf_weights;
 pub(crate) mod json_fields;
@@ -29,6 +29,7 @@ mod random;
 mod random_spec;
 mod safetensors_header;
 
+pub(crate) use embedded::TINY_REASONER;
 pub use files::ModelFiles;
 pub use gguf_header::GgufHeader;
 pub use model_ref::{ModelRef, is_hub_id};

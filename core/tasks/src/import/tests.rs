@@ -16,7 +16,56 @@ fn import_lines(lines: &[serde_json::Value]) -> Result<Vec<Trace>> {
 fn import_with(path: &Path, tokenizer: &Tokenizer, template: Option<&ChatTemplate>) -> Result<Vec<Trace>> {
     let prompt = PromptOptions::default();
     let vocab_size = tokenizer.vocab_size();
-    import_traces(path, &ImportContext { tokenizer, template, prompt: &prompt, vocab_size })
+    let context = ImportContext { tokenizer, template, prompt: &prompt, vocab_size, tags: None };
+    import_traces(path, &context).map(|imported| imported.traces)
+}
+
+#[test]
+fn a_row_says_what_its_file_says_or_null() {
+    let line = serde_json::json!({"question": "2+2?", "gt": "4", "response": "\\boxed{4}", "model": "org/Some-7B"});
+    let trace = &import_lines(std::slice::from_ref(&line)).unwrap()[0];
+    assert_eq!(
+        (trace.model.as_deref(), trace.gold.as_deref(), trace.correct),
+        (Some("org/Some-7B"), Some("4"), Some(true))
+    );
+    assert_eq!((trace.temperature, trace.top_p, trace.seed), (None, None, None));
+    let line = serde_json::json!({"question": "q", "reward_model": {"ground_truth": "5"}, "output": "\\boxed{4}",
+        "temperature": 0.6, "top_p": 0.95, "seed": 7});
+    let trace = &import_lines(std::slice::from_ref(&line)).unwrap()[0];
+    assert_eq!((trace.model.as_deref(), trace.correct), (None, Some(false)));
+    assert_eq!((trace.temperature, trace.top_p, trace.seed), (Some(0.6), Some(0.95), Some(7)));
+    let large = serde_json::from_str(r#"{"problem": "p", "gold": 1e22, "trace": "t"}"#).unwrap();
+    assert!(import_lines(&[large]).unwrap_err().to_string().contains("a number this large must be text"));
+}
+
+#[test]
+fn csv_is_imported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.csv");
+    std::fs::write(&path, "problem,gt,response,temperature\n2+2?,4,\"So, </think>\\boxed{4}\",0.5\n").unwrap();
+    let tokenizer = Tokenizer::builtin_bytes().unwrap();
+    let traces = import_with(&path, &tokenizer, Some(&ChatTemplate::builtin().unwrap())).unwrap();
+    assert_eq!((traces[0].text.as_str(), traces[0].correct), ("So, </think>\\boxed{4}", Some(true)));
+    assert_eq!(traces[0].temperature, Some(0.5));
+}
+
+#[test]
+fn a_tokenizer_that_loses_text_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = serde_json::json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": {"type": "WhitespaceSplit"}, "post_processor": null, "decoder": null,
+        "model": {"type": "WordLevel", "vocab": {"?": 0, "So": 1, "four": 2}, "unk_token": "?"},
+    });
+    std::fs::write(folder.path().join("tokenizer.json"), json.to_string()).unwrap();
+    let tokenizer = Tokenizer::from_folder(folder.path()).unwrap();
+    let path = folder.path().join("set.jsonl");
+    std::fs::write(&path, r#"{"problem": "p", "prompt": "So", "trace": "So word"}"#).unwrap();
+    let error = import_with(&path, &tokenizer, None).unwrap_err();
+    assert!(matches!(error, Error::LosesText { lost: 4, of: 6, .. }), "{error}");
+    assert!(error.to_string().contains("loses 4 of 6 characters (66.7 %)"), "{error}");
+    std::fs::write(&path, r#"{"problem": "p", "prompt": "So", "trace": "So four"}"#).unwrap();
+    assert!(import_with(&path, &tokenizer, None).is_ok());
 }
 
 #[test]
@@ -29,7 +78,7 @@ fn text_with_a_prompt() {
     assert_eq!((trace.n_prompt, trace.boundary, trace.n_answer), (7, 12, 9));
     assert_eq!(trace.prompt.as_deref(), Some("2+2? <think>\n"));
     assert_eq!((trace.answer.as_deref(), trace.correct), (Some("4"), Some(true)));
-    assert_eq!((trace.finish_reason.as_str(), trace.temperature), ("imported", 0.5));
+    assert_eq!((trace.finish_reason.as_str(), trace.temperature), ("imported", Some(0.5)));
 }
 
 #[test]

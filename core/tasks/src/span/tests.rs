@@ -68,7 +68,63 @@ fn case_05_a_box_in_the_reasoning_does_not_matter_when_there_is_a_tag() {
 #[test]
 fn case_06_several_boxes() {
     case(r"x</think>\boxed{3} or \boxed{4}", "x</think>", r"\boxed{3} or \boxed{4}", BoundaryKind::ThinkEnd, 1);
-    case(r"\boxed{3} or \boxed{4}", r"\boxed{3} or ", r"\boxed{4}", BoundaryKind::Boxed, 0);
+    // Boxes with only an "or" between them are one answer, and so are those of a list.
+    case(r"So \boxed{3} or \boxed{4}", "So ", r"\boxed{3} or \boxed{4}", BoundaryKind::Boxed, 0);
+    case(r"So \boxed{1}, \boxed{2}.", "So ", r"\boxed{1}, \boxed{2}.", BoundaryKind::Boxed, 0);
+    case(r"\boxed{3}. No: \boxed{4}", r"\boxed{3}. No: ", r"\boxed{4}", BoundaryKind::Boxed, 0);
+}
+
+#[test]
+fn an_empty_box_moves_no_boundary() {
+    for blank in ["", " ", r"\ ", r"\quad", "~", r"\text{}", r"\hspace{1cm}"] {
+        let text = format!(r"So \boxed{{4}}. As asked, in \boxed{{{blank}}}.");
+        let answer = format!(r"\boxed{{4}}. As asked, in \boxed{{{blank}}}.");
+        case(&text, "So ", &answer, BoundaryKind::Boxed, 0);
+    }
+    let text = format!(r"I put it in \boxed{{}}.{}", "b".repeat(64));
+    case(&text, r"I put it in \boxed{}.", &"b".repeat(64), BoundaryKind::Last64, 0);
+}
+
+#[test]
+fn space_of_any_kind_may_stand_before_the_tag() {
+    for space in ["\u{a0}", "\u{a0} \n", "\u{feff}", "\u{3000}", "\u{200b}"] {
+        case(&format!("{space}<think>\nSo.</think>4"), "So.</think>", "4", BoundaryKind::ThinkEnd, 1);
+        case(&format!("So.</think>{space}4"), &format!("So.</think>{space}"), "4", BoundaryKind::ThinkEnd, 1);
+    }
+}
+
+#[test]
+fn the_first_end_of_a_turn_ends_the_answer() {
+    for end in ENDS.iter().chain(&["</s>"]) {
+        case(&format!("So.</think>4{end}"), "So.</think>", "4", BoundaryKind::ThinkEnd, 1);
+        case(&format!("So.</think>4{end}\n \n"), "So.</think>", "4", BoundaryKind::ThinkEnd, 1);
+        case(
+            &format!(r"So.</think>4{end}\nuser: and \boxed{{5}}</think>6"),
+            "So.</think>",
+            "4",
+            BoundaryKind::ThinkEnd,
+            1,
+        );
+        case(&format!(r"So \boxed{{4}}{end}\boxed{{5}}"), "So ", r"\boxed{4}", BoundaryKind::Boxed, 0);
+    }
+}
+
+#[test]
+fn other_think_tags_are_known_by_name_or_given() {
+    for (open, close) in KNOWN {
+        case(&format!("{open}So.{close}\n4"), &format!("So.{close}\n"), "4", BoundaryKind::ThinkEnd, 1);
+        case(&format!("So.{close}4"), &format!("So.{close}"), "4", BoundaryKind::ThinkEnd, 1);
+    }
+    // The tag that the text begins with counts, not one that it mentions.
+    case("[THINK]no </think> here[/THINK]4", "no </think> here[/THINK]", "4", BoundaryKind::ThinkEnd, 1);
+    let tokenizer = Tokenizer::builtin_bytes().unwrap();
+    let ids = tokenizer.encode("<<a>>x</think>y<<b>>4", false).unwrap();
+    let tags: Tags = "<<a>>,<<b>>".parse().unwrap();
+    let split = find_spans_by(&tokenizer, &ids, 0, Some(&tags)).unwrap();
+    assert_eq!((split.spans.reason_start, split.answer_text().as_str()), (5, "4"));
+    for wrong in ["", "<a>", "<a>,", ",<b>", "<a>,<a>"] {
+        assert!(wrong.parse::<Tags>().is_err(), "{wrong}");
+    }
 }
 
 /// A tokenizer whose tokens are the given strings, for boundaries inside tokens.
