@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use epikv_analyzer::claim_verdict::{Verdict, verdicts};
 use epikv_analyzer::claims::{Measured, Run};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -93,28 +94,41 @@ pub(crate) fn run(args: &ClaimsArgs) -> Result<Done> {
     for claim in claims()? {
         let by_arithmetic = computed(&claim.check);
         let measured = match (&by_arithmetic, &run) {
-            (Some(Computed { line, .. }), _) => Some(Measured { model: "paper".to_owned(), lines: vec![line.clone()] }),
+            (Some(Computed { line, .. }), _) => {
+                Some(Measured { model: "paper".to_owned(), lines: vec![line.clone()], parts: Vec::new() })
+            }
             (None, Some(run)) => run.measure(&claim.check),
             (None, None) => None,
         };
         let verdict = claim.needs.verdict(by_arithmetic.as_ref());
         rows.push((claim, verdict, measured));
     }
+    let parts: Vec<_> = rows
+        .iter()
+        .map(|(_, _, measured)| measured.as_ref().map_or_else(Vec::new, |found| found.parts.clone()))
+        .collect();
+    let here: Vec<&str> = verdicts(&parts).into_iter().map(Verdict::words).collect();
     let mut out = std::io::stdout();
     if args.json {
         let rows: Vec<_> = rows
             .iter()
-            .map(|(claim, verdict, measured)| json!({ "claim": claim, "verdict": verdict, "measured": measured }))
+            .zip(&here)
+            .map(|((claim, verdict, measured), here)| {
+                json!({ "claim": claim, "verdict": verdict, "here": here, "measured": measured })
+            })
             .collect();
         writeln!(out, "{}", json!({ "claims": rows }))?;
         return Ok(Done::All);
     }
-    for (claim, verdict, measured) in &rows {
+    for (((claim, verdict, measured), here), parts) in rows.iter().zip(here).zip(&parts) {
         writeln!(out, "{}  [{}]\n  {}", claim.id, claim.source, claim.statement)?;
         writeln!(out, "  verdict: {verdict}\n  data: {}\n  command: {}", claim.data, claim.command)?;
-        if let Some(Measured { model, lines }) = measured {
+        if let Some(Measured { model, lines, .. }) = measured {
             for line in lines {
                 writeln!(out, "  on {model}: {line}")?;
+            }
+            if !parts.is_empty() {
+                writeln!(out, "  on this model and data: {here}")?;
             }
         }
     }

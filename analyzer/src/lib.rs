@@ -42,7 +42,8 @@ pub use beside::reference::Reference;
 pub use beside::replay::{Decisions, Limits, MAX_MEASURED, replay, survivors};
 pub use beside::token_class::TokenClass;
 pub use beside::{
-    between, between_groups, claims, compare, difficulty, enrichment, groups, predictable, published, selection,
+    between, between_groups, claim_verdict, claims, compare, difficulty, enrichment, groups, predictable, published,
+    selection,
 };
 pub use error::{Error, InputError, Result};
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};

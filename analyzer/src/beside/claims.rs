@@ -7,10 +7,14 @@ use epikv_schemas::{
     BandSurprisal, Correlations, CorrelationsByTrace, DifficultyRow, EvictionRun, EvictionTiming, GroupPair,
     LabelTrace, Provenance, Record, read_table,
 };
+use epikv_stats::Confidence;
 use epikv_stats::mcnemar::mcnemar;
 use epikv_stats::moments::mean;
+use epikv_stats::paired::paired_difference;
+use epikv_stats::tango::tango;
 use serde::Serialize;
 
+use crate::beside::claim_verdict::{Part, Says};
 use crate::error::{Error, Result};
 use crate::study::bands::Band;
 
@@ -21,33 +25,38 @@ pub struct Measured {
     pub model: String,
     /// The figure, a line each.
     pub lines: Vec<String>,
+    /// The parts that decide the claim; empty where the figure has no interval.
+    pub parts: Vec<Part>,
 }
 
-/// From a run to the lines of a figure; none where the run has not what it takes.
-pub type Check = fn(&Run) -> Vec<String>;
+/// From a run to the lines of a figure, and the parts that decide the claim; none where the run has not what it takes.
+pub type Check = fn(&Run) -> (Vec<String>, Vec<Part>);
+
+/// Share of right answers within which two policies count as alike.
+const ALIKE: f64 = 0.05;
 
 /// The figures by the names that claims use.
 pub const CHECKS: &[(&str, Check)] = &[
-    ("band_rho", band_rho),
-    ("position_rho", position_rho),
-    ("rotation_gap", rotation_gap),
-    ("smoothing_ratio", smoothing_ratio),
-    ("cosine_against_step", cosine_against_step),
-    ("attention_rank", attention_rank),
-    ("band_given_surprisal", band_given_surprisal),
-    ("layers_with_difficulty", layers_with_difficulty),
-    ("epikv_against_raw", |run| run.against("epikv", "epikv-raw")),
-    ("h2o_against_full", |run| run.against("h2o", "full")),
-    ("epikv_against_h2o", |run| run.against("epikv", "h2o")),
-    ("epikv_against_window", |run| run.against("epikv", "window")),
-    ("h2o_rewound_against_logical", |run| run.against("h2o;position=rewound", "h2o")),
-    ("raas_against_full", |run| run.against("raas", "full")),
-    ("r_kv_against_snapkv", |run| run.against("r-kv", "snapkv-decode")),
-    ("vase_against_r_kv", |run| run.against("vase", "r-kv")),
-    ("vase_with_reserve", |run| run.against("vase", "vase;select=draw")),
-    ("vase_with_draws", |run| run.against("vase", "vase;select=top-k+values(25%)")),
-    ("important_share", important_share),
-    ("time_epikv_h2o", time_epikv_h2o),
+    ("band_rho", |run| (band_rho(run), Vec::new())),
+    ("position_rho", |run| (position_rho(run), Vec::new())),
+    ("rotation_gap", |run| (rotation_gap(run), Vec::new())),
+    ("smoothing_ratio", |run| (smoothing_ratio(run), Vec::new())),
+    ("cosine_against_step", |run| (cosine_against_step(run), Vec::new())),
+    ("attention_rank", |run| (attention_rank(run), Vec::new())),
+    ("band_given_surprisal", |run| (band_given_surprisal(run), Vec::new())),
+    ("layers_with_difficulty", |run| (layers_with_difficulty(run), Vec::new())),
+    ("epikv_against_raw", |run| run.against("epikv", "epikv-raw", Says::Above(0.0))),
+    ("h2o_against_full", |run| run.against("h2o", "full", Says::Below(0.0))),
+    ("epikv_against_h2o", |run| run.against("epikv", "h2o", Says::Above(0.0))),
+    ("epikv_against_window", |run| run.against("epikv", "window", Says::Above(0.0))),
+    ("h2o_rewound_against_logical", |run| run.against("h2o;position=rewound", "h2o", Says::Below(0.0))),
+    ("raas_against_full", |run| run.against("raas", "full", Says::Within(ALIKE))),
+    ("r_kv_against_snapkv", |run| run.against("r-kv", "snapkv-decode", Says::Above(0.0))),
+    ("vase_against_r_kv", |run| run.against("vase", "r-kv", Says::Above(0.0))),
+    ("vase_with_reserve", |run| run.against("vase", "vase;select=draw", Says::Above(0.0))),
+    ("vase_with_draws", |run| run.against("vase", "vase;select=top-k+values(25%)", Says::Above(0.0))),
+    ("important_share", |run| (important_share(run), Vec::new())),
+    ("time_lag_kv_raas", |run| (times(run, "lag-kv", "raas"), Vec::new())),
 ];
 
 /// A problem set, a policy and its budget.
@@ -97,12 +106,13 @@ impl Run {
     /// The figure of a check by its name in [`CHECKS`]; `None` where the run has not what it takes, or there is no such check.
     pub fn measure(&self, check: &str) -> Option<Measured> {
         let (_, check) = CHECKS.iter().find(|(name, _)| *name == check)?;
-        let lines = check(self);
-        (!lines.is_empty()).then(|| Measured { model: self.model.clone(), lines })
+        let (lines, parts) = check(self);
+        (!lines.is_empty()).then(|| Measured { model: self.model.clone(), lines, parts })
     }
 
-    /// Two policies on the same problems of each set, at each budget; `full` has none and meets every budget.
-    fn against(&self, a: &str, b: &str) -> Vec<String> {
+    /// Two policies on the same problems of each set, at each budget; `full` has none and meets every budget. The unit is
+    /// the problem, with the tests that `epikv evict` uses.
+    fn against(&self, a: &str, b: &str, says: Says) -> (Vec<String>, Vec<Part>) {
         let mut by_policy: BTreeMap<Under<'_>, Verdicts<'_>> = BTreeMap::new();
         for run in &self.runs {
             if let Some(correct) = run.correct {
@@ -110,25 +120,92 @@ impl Run {
                 by_policy.entry(key).or_default().insert((&run.problem_id, run.sample), correct);
             }
         }
-        let mut lines = Vec::new();
+        let (mut lines, mut parts) = (Vec::new(), Vec::new());
         for ((dataset, _, budget), first) in by_policy.iter().filter(|((_, policy, _), _)| *policy == a) {
             let of = |budget| by_policy.get(&(*dataset, b, budget));
             let Some(second) = of(*budget).or_else(|| of(None)) else { continue };
-            let pairs: Vec<_> = first.iter().filter_map(|(key, one)| Some((*one, *second.get(key)?))).collect();
-            let count = |want: (bool, bool)| pairs.iter().filter(|pair| **pair == want).count() as u64;
-            let (both, only_a, only_b) = (count((true, true)), count((true, false)), count((false, true)));
-            let p = mcnemar(only_a, only_b).p_exact;
+            let mut problems: BTreeMap<&str, Vec<(bool, bool)>> = BTreeMap::new();
+            for (key, one) in first {
+                if let Some(other) = second.get(key) {
+                    problems.entry(key.0).or_default().push((*one, *other));
+                }
+            }
+            let Some(Paired { wins, losses, both, n, test, p, lo, hi }) = Paired::of(&problems) else { continue };
+            let difference = (wins as f64 - losses as f64) / n as f64;
             lines.push(format!(
-                "{dataset}, budget {}: {a} {} and {b} {} of {} right, {only_a} only by {a}, {only_b} only by {b}, McNemar exact p {p:.3}{}",
+                "{dataset}, budget {}: {a} {} and {b} {} of {n} right over {} problems, {wins} only by {a}, {losses} only by \
+                 {b}, difference {difference:+.3} [{lo:+.3}, {hi:+.3}], {test} p {}",
                 budget.unwrap_or("none"),
-                both + only_a,
-                both + only_b,
-                pairs.len(),
-                if p >= 0.05 { " (not distinguishable)" } else { "" }
+                both + wins,
+                both + losses,
+                problems.len(),
+                exact_p_text(p),
             ));
+            parts.push(Part {
+                estimate: difference,
+                lo,
+                hi,
+                p: Some(p).filter(|_| !matches!(says, Says::Within(_))),
+                says,
+            });
         }
-        lines
+        (lines, parts)
     }
+}
+
+/// Two policies on the same problems.
+struct Paired {
+    n: u64,
+    both: u64,
+    wins: u64,
+    losses: u64,
+    test: &'static str,
+    p: f64,
+    lo: f64,
+    hi: f64,
+}
+
+impl Paired {
+    /// Exact `McNemar` and Tango's interval for one run a problem; for more the exact sign flip of the differences of the
+    /// problems (a paired t test where it cannot be enumerated), and Student's t on them, no narrower than Tango's interval
+    /// for so many problems without a discordant one. `None` without a pair, or for one problem of several runs.
+    fn of(problems: &BTreeMap<&str, Vec<(bool, bool)>>) -> Option<Self> {
+        let count = |want: (bool, bool)| problems.values().flatten().filter(|pair| **pair == want).count() as u64;
+        let (both, wins, losses) = (count((true, true)), count((true, false)), count((false, true)));
+        let n = problems.values().map(Vec::len).sum::<usize>() as u64;
+        if n > 0 && problems.values().all(|runs| runs.len() == 1) {
+            let (lo, hi) = tango(wins, losses, n, Confidence::P95)?;
+            return Some(Self {
+                n,
+                both,
+                wins,
+                losses,
+                test: "exact McNemar",
+                p: mcnemar(wins, losses).p_exact,
+                lo,
+                hi,
+            });
+        }
+        let share = |of: fn(&(bool, bool)) -> bool| -> Vec<f64> {
+            let right = |runs: &Vec<(bool, bool)>| runs.iter().filter(|pair| of(pair)).count() as f64;
+            problems.values().map(|runs| right(runs) / runs.len() as f64).collect()
+        };
+        let found = paired_difference(&share(|pair| pair.0), &share(|pair| pair.1))?;
+        let (test, p) = match found.p_signflip_exact {
+            Some(p) => ("exact sign flip", p),
+            None => ("paired t", found.p_t?),
+        };
+        let half = Confidence::P95.t(problems.len() as f64 - 1.0)? * found.se?;
+        let (least, most) = tango(0, 0, problems.len() as u64, Confidence::P95)?;
+        let (lo, hi) = (found.mean_diff - half, found.mean_diff + half);
+        let (lo, hi) = (lo.min(found.mean_diff + least).max(-1.0), hi.max(found.mean_diff + most).min(1.0));
+        Some(Self { n, both, wins, losses, test, p, lo, hi })
+    }
+}
+
+/// An exact p-value, which is never written as 0.
+fn exact_p_text(p: f64) -> String {
+    if p < 1e-4 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
 }
 
 /// A table of a folder, empty where it is not there; notes the model that made it.
@@ -158,14 +235,14 @@ fn band_rho(run: &Run) -> Vec<String> {
         let positive = rho.iter().filter(|rho| **rho > 0.0).count();
         let mean = mean(&rho)?;
         let (n, band) = (rho.len(), band.describe());
-        Some(format!("{dataset}, raw, {scope}, {band}: mean rho {mean:+.3}, {positive} of {n} layers positive"))
+        Some(format!("{dataset}, mean64, {scope}, {band}: mean rho {mean:+.3}, {positive} of {n} layers positive"))
     };
     let scopes = rho.iter().filter(|((_, scope), _)| ["pooled", "within"].contains(scope));
     scopes.flat_map(|of| Band::both(n_layers).into_iter().filter_map(move |band| line(of, &band))).collect()
 }
 
-/// Source, signal and smoothing of the step of the residual stream, as it is recorded.
-const STEP: (&str, &str, &str) = ("model", "hs_l2", "raw");
+/// Source, signal and smoothing of the step of the residual stream, as published: a rolling mean of 64.
+const STEP: (&str, &str, &str) = ("model", "hs_l2", "mean64");
 
 /// Rho by signal and layer.
 type ByColumn<'r> = BTreeMap<(&'r str, Option<i16>), f64>;
@@ -310,23 +387,43 @@ fn important_share(run: &Run) -> Vec<String> {
     sets.into_iter().filter_map(line).collect()
 }
 
-fn time_epikv_h2o(run: &Run) -> Vec<String> {
+/// How many times as long decoding took with the second policy as with the first.
+fn times(run: &Run, fast: &str, slow: &str) -> Vec<String> {
     let mut by_policy: BTreeMap<(&str, Option<&str>), (f64, usize)> = BTreeMap::new();
     for timing in &run.timings {
         let sum = by_policy.entry((&timing.policy, timing.budget.as_deref())).or_default();
         *sum = (sum.0 + timing.wall_s - timing.prefill_s, sum.1 + 1);
     }
     let ratio = |budget: Option<&str>| {
-        let (epikv, n) = by_policy.get(&("epikv", budget))?;
-        let (h2o, m) = by_policy.get(&("h2o", budget)).filter(|(seconds, _)| *seconds > 0.0)?;
+        let (first, n) = by_policy.get(&(fast, budget)).filter(|(seconds, _)| *seconds > 0.0)?;
+        let (second, m) = by_policy.get(&(slow, budget))?;
         let budget = budget.unwrap_or("none");
         (n == m).then(|| {
             format!(
-                "all problems, budget {budget}: decoding took {:.2} times as long with h2o as with epikv",
-                h2o / epikv
+                "all problems, budget {budget}: decoding took {:.2} times as long with {slow} as with {fast}",
+                second / first
             )
         })
     };
     let budgets: std::collections::BTreeSet<Option<&str>> = by_policy.keys().map(|(_, budget)| *budget).collect();
     budgets.into_iter().filter_map(ratio).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_a_problem_are_no_independent_pairs() {
+        // Four problems of eight samples each, all won: as pairs McNemar says 2^-31, as problems it is 2 / 2^4.
+        let names = ["a", "b", "c", "d"];
+        let problems: BTreeMap<&str, Vec<(bool, bool)>> = names.map(|name| (name, vec![(true, false); 8])).into();
+        let found = Paired::of(&problems).expect("four problems");
+        assert_eq!((found.n, found.wins, found.losses, found.test), (32, 32, 0, "exact sign flip"));
+        assert!((found.p - 0.125).abs() < 1e-15 && found.lo < found.hi, "{}", found.p);
+        let once: BTreeMap<&str, Vec<(bool, bool)>> = names.map(|name| (name, vec![(true, false)])).into();
+        let found = Paired::of(&once).expect("four pairs");
+        assert_eq!((found.test, (found.p - 0.125).abs() < 1e-15), ("exact McNemar", true));
+        assert_eq!([exact_p_text(0.0), exact_p_text(0.125)], ["< 0.0001", "0.1250"]);
+    }
 }
