@@ -37,9 +37,17 @@ fn samples(golden: &Value) -> Vec<Sample> {
                 n_flip: 0,
             })
             .collect();
-        let recording = Recording { trace_id, token_ids: vec![7; labels.len()], n_prompt: 0, columns };
+        let recording =
+            Recording { trace_id: trace_id.clone(), token_ids: vec![7; labels.len()], n_prompt: 0, columns };
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "made".to_owned(), problem_id: "p".to_owned(), recording, random: None, mask, windows: None }
+        Sample {
+            dataset: "made".to_owned(),
+            problem_id: trace_id.clone(),
+            recording,
+            random: None,
+            mask,
+            windows: None,
+        }
     };
     list(&golden["traces"]).iter().enumerate().map(sample).collect()
 }

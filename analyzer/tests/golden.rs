@@ -41,7 +41,14 @@ fn samples(golden: &Value) -> Vec<Sample> {
             })
             .collect();
         let mask = Mask::new(&recording, &labels).expect("its labels");
-        Sample { dataset: "made".to_owned(), problem_id: "p".to_owned(), recording, random: None, mask, windows: None }
+        Sample {
+            dataset: "made".to_owned(),
+            problem_id: trace_id.clone(),
+            recording,
+            random: None,
+            mask,
+            windows: None,
+        }
     };
     list(&golden["traces"]).iter().enumerate().map(sample).collect()
 }

@@ -184,8 +184,10 @@ fn an_output_folder_that_cannot_be_made() {
 fn a_folder_where_a_file_is_expected() {
     let place = Place::new();
     std::fs::create_dir(place.path("folder")).unwrap();
-    let commands: [&[&str]; 4] = [
-        &["trace", "--problems", "folder", "--out", "out.parquet"],
+    // Problems may lie in a folder of parts.
+    let trace = ["trace", "--problems", "folder", "--out", "out.parquet"];
+    place.epikv(&trace).refused(&["folder: expected at least one part that ends in .parquet, .jsonl or .csv"]);
+    let commands: [&[&str]; 3] = [
         &["label", "--traces", "folder", "--out", "l"],
         &["correlate", "--traces", "folder", "--labels", "l", "--out", "c"],
         &["grade", "--file", "folder"],
