@@ -5,7 +5,7 @@
 use std::{fs::File, path::Path};
 
 use parquet::{
-    arrow::arrow_reader::ArrowReaderMetadata,
+    arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions},
     basic::{Compression, Encoding, PageType},
     file::{
         metadata::ColumnChunkMetaData,
@@ -127,7 +127,7 @@ fn round_trip<R: Record + Clone + PartialEq + std::fmt::Debug>(folder: &Path, ro
     assert_eq!(provenance.get("epi.run"), sample_provenance().get("run"));
     assert_eq!(provenance.get("schema"), Some(&R::TABLE.id().into()));
     // pyarrow keeps the keys of the Arrow schema when it writes a file again.
-    let arrow = ArrowReaderMetadata::load(&File::open(&two)?, Default::default())?;
+    let arrow = ArrowReaderMetadata::load(&File::open(&two)?, ArrowReaderOptions::default())?;
     let kept: Vec<&str> = arrow.schema().metadata().iter().map(|(key, _)| key.as_str()).collect();
     assert!(provenance.iter().all(|(key, _)| kept.contains(&key)), "{kept:?}");
     Ok(())

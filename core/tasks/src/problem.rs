@@ -8,7 +8,7 @@
 //! | GSM8K | `question` | `answer`, after `####` | - |
 //! | SVAMP | `Body` + `Question` | `Answer`, a number | `ID` |
 //! | MAWPS | `sQuestion` | `lSolutions`, a list | `iIndex` |
-//! | OlympiadBench | `question` | `final_answer`, a list | `id` |
+//! | `OlympiadBench` | `question` | `final_answer`, a list | `id` |
 //! | MGSM | `question` | `answer_number` (its `answer` is an explanation) | - |
 //! | sets for reinforcement learning | `problem`, or the last turn of `prompt` | `reward_model.ground_truth` | - |
 //! | others | `problem`, `question` | `gold`, `ground_truth`, `gt` | `problem_id` |

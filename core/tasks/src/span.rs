@@ -174,12 +174,11 @@ pub fn find_spans_by(tokenizer: &Tokenizer, token_ids: &[u32], n_prompt: usize, 
     let end = content_end(tokenizer, ids, &generated, &text);
     let text = &text[..end_of(&generated, end)];
     let seen;
-    let tags = match tags {
-        Some(tags) => tags,
-        None => {
-            seen = Tags::seen(text);
-            &seen
-        }
+    let tags = if let Some(tags) = tags {
+        tags
+    } else {
+        seen = Tags::seen(text);
+        &seen
     };
     let start = opening(&generated, text, end, &tags.open);
 

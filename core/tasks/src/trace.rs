@@ -189,9 +189,12 @@ fn gold_spans(
 }
 
 fn find_answer(split: &Split, text: &str, finish: FinishReason) -> Option<String> {
-    let found = |text: &str| match finish.is_cut() {
-        true => boxed(text).map(Cow::into_owned),
-        false => extract(text, Mode::Lenient).map(|found| found.answer.into_owned()),
+    let found = |text: &str| {
+        if finish.is_cut() {
+            boxed(text).map(Cow::into_owned)
+        } else {
+            extract(text, Mode::Lenient).map(|found| found.answer.into_owned())
+        }
     };
     if split.spans.kind != BoundaryKind::ThinkEnd {
         return found(text);

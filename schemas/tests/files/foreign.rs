@@ -11,7 +11,11 @@ use arrow::{
     record_batch::RecordBatch,
 };
 use epikv_schemas::foreign;
-use parquet::{arrow::ArrowWriter, basic::Compression, file::properties::WriterProperties};
+use parquet::{
+    arrow::ArrowWriter,
+    basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel},
+    file::properties::WriterProperties,
+};
 use serde_json::json;
 
 #[test]
@@ -89,9 +93,9 @@ fn the_usual_codecs_are_read() {
     let codecs = [
         Compression::UNCOMPRESSED,
         Compression::SNAPPY,
-        Compression::GZIP(Default::default()),
-        Compression::BROTLI(Default::default()),
-        Compression::ZSTD(Default::default()),
+        Compression::GZIP(GzipLevel::default()),
+        Compression::BROTLI(BrotliLevel::default()),
+        Compression::ZSTD(ZstdLevel::default()),
         Compression::LZ4,
         Compression::LZ4_RAW,
     ];

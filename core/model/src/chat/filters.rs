@@ -1,4 +1,5 @@
 //! Filters and tests that minijinja lacks or that differ from Jinja's.
+#![expect(clippy::needless_pass_by_value, reason = "minijinja takes functions of this form")]
 
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, State, Value, filters};
@@ -181,9 +182,9 @@ fn title(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if start {
-            out.extend(c.to_uppercase())
+            out.extend(c.to_uppercase());
         } else {
-            out.extend(c.to_lowercase())
+            out.extend(c.to_lowercase());
         }
         start = c.is_whitespace() || "-({[<".contains(c);
     }
@@ -264,13 +265,12 @@ fn indent(
     let first = first.or(kwargs.get("first")?).unwrap_or(false);
     let blank = blank.or(kwargs.get("blank")?).unwrap_or(false);
     kwargs.assert_all_used()?;
-    let indention = match width.as_str() {
-        Some(text) => text.to_owned(),
-        None => {
-            let width = width.as_usize().ok_or_else(|| invalid("indent: expected a width or a text"))?;
-            within(width)?;
-            " ".repeat(width)
-        }
+    let indention = if let Some(text) = width.as_str() {
+        text.to_owned()
+    } else {
+        let width = width.as_usize().ok_or_else(|| invalid("indent: expected a width or a text"))?;
+        within(width)?;
+        " ".repeat(width)
     };
     let lines: Vec<&str> = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     within(text.len().saturating_add(lines.len().saturating_mul(indention.len())))?;

@@ -68,13 +68,12 @@ impl JsonStyle {
         }
         self.group(out, "{}", keys.len(), depth, |out, index| {
             let key = &keys[index];
-            match key.as_str() {
-                Some(text) => self.string(out, text),
-                None => {
-                    out.push('"');
-                    self.write(out, key, depth + 1)?;
-                    out.push('"');
-                }
+            if let Some(text) = key.as_str() {
+                self.string(out, text);
+            } else {
+                out.push('"');
+                self.write(out, key, depth + 1)?;
+                out.push('"');
             }
             out.push_str(&self.key);
             self.write(out, &value.get_item(&keys[index])?, depth + 1)

@@ -95,7 +95,7 @@ fn of_text(text: &str, method: &str, args: &[Value]) -> Result<Value, Error> {
         "isdecimal" => all(|c| c.is_ascii_digit() || decimal(c))?,
         "isnumeric" => all(char::is_numeric)?,
         "isalnum" => all(char::is_alphanumeric)?,
-        "isalpha" => all(|c| c.is_alphabetic())?,
+        "isalpha" => all(char::is_alphabetic)?,
         "isascii" => Value::from(text.is_ascii()),
         "isprintable" => Value::from(text.chars().all(is_printable)),
         "isidentifier" => {
@@ -197,9 +197,9 @@ fn title(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if inside {
-            out.extend(c.to_lowercase())
+            out.extend(c.to_lowercase());
         } else {
-            out.push_str(&titled(c))
+            out.push_str(&titled(c));
         }
         inside = c.is_alphabetic();
     }

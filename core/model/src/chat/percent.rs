@@ -112,15 +112,15 @@ fn place(kind: char, flags: &str, width: usize, precision: Option<usize>, value:
                 'o' => format!("{:o}", n.unsigned_abs()),
                 _ => n.unsigned_abs().to_string(),
             };
-            let prefix = if !has('#') {
-                ""
-            } else {
+            let prefix = if has('#') {
                 match kind {
                     'x' => "0x",
                     'X' => "0X",
                     'o' => "0o",
                     _ => "",
                 }
+            } else {
+                ""
             };
             (Some(n < 0), format!("{prefix}{:0>1$}", digits, precision.unwrap_or(0)))
         }

@@ -114,11 +114,12 @@ pub(super) fn is_printable(c: char) -> bool {
 
 fn escape(out: &mut String, c: char) {
     let code = u32::from(c);
-    out.push_str(&match code {
+    let text = match code {
         0..=0xff => format!("\\x{code:02x}"),
         0x100..=0xffff => format!("\\u{code:04x}"),
         _ => format!("\\U{code:08x}"),
-    });
+    };
+    out.push_str(&text);
 }
 
 /// Python's `ascii`, of what `repr` gives.

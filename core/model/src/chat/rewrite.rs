@@ -18,12 +18,9 @@ const WORDS: [&str; 9] = ["and", "or", "not", "in", "is", "if", "else", "recursi
 pub(super) fn operators_as_calls(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
-    loop {
-        let Some(start) =
-            rest.match_indices('{').map(|(at, _)| at).find(|at| rest[at + 1..].starts_with(['{', '%', '#']))
-        else {
-            break;
-        };
+    while let Some(start) =
+        rest.match_indices('{').map(|(at, _)| at).find(|at| rest[at + 1..].starts_with(['{', '%', '#']))
+    {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
         let close = match &rest[..2] {
@@ -38,7 +35,7 @@ pub(super) fn operators_as_calls(source: &str) -> String {
         };
         let Some((tokens, length)) = tokens(&rest[2..], close) else { break };
         let inner = &rest[2..2 + length];
-        let sign = if inner.starts_with(['-', '+']) { 1 } else { 0 };
+        let sign = usize::from(inner.starts_with(['-', '+']));
         out.push_str(&rest[..2 + sign]);
         let tokens = if sign == 1 { &tokens[1..] } else { &tokens[..] };
         let first = tokens.iter().position(|token| token.kind != Kind::Space);
@@ -362,7 +359,7 @@ impl<'a> Rewriter<'a> {
                     out.push_str(self.space());
                     let (inner, _) = self.bracket()?;
                     let close = if open == "[" { "]" } else { ")" };
-                    *out += &format!("{open}{inner}{close}");
+                    out.extend([open, &inner, close]);
                 }
                 _ => return Some(()),
             }
@@ -399,7 +396,7 @@ impl<'a> Rewriter<'a> {
                         out.push_str(self.space());
                         if self.tokens.get(self.at)?.text == "(" {
                             let (inner, _) = self.bracket()?;
-                            *out += &format!("({inner})");
+                            out.extend(["(", &inner, ")"]);
                         } else {
                             out.push_str(&self.primary()?);
                             self.postfix(out)?;

@@ -116,7 +116,7 @@ fn small_templates_render_as_in_jinja() {
         let text = environment::run(&source, Some(Value::from_serialize(&context)), None);
         match (text, expected) {
             (Ok(text), Some(expected)) if DIFFERENT.contains(&source.as_str()) => {
-                assert_ne!(text, expected, "{source}")
+                assert_ne!(text, expected, "{source}");
             }
             (Ok(text), Some(expected)) => assert_eq!(text, expected, "{source}"),
             (Ok(_), None) => assert!(ACCEPTED.contains(&source.as_str()), "{source}"),
