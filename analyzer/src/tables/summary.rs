@@ -38,7 +38,7 @@ pub struct SummaryRow {
     /// Its interval by the bootstrap over problems; null for means.
     pub within_boot: Option<[f64; 2]>,
     /// The interval of rho within traces to read: Student's t on the means of the problems where there are fewer than
-    /// [`FEW_PROBLEMS`], which the bootstrap is too narrow for; else the bootstrap's.
+    /// `FEW_PROBLEMS`, which the bootstrap is too narrow for; else the bootstrap's.
     pub within_interval: Option<[f64; 2]>,
     /// Pooled rho over occluded windows; null for means and without labels of windows.
     pub window: Option<f64>,
