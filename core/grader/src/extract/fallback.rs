@@ -44,12 +44,16 @@ fn last_value(text: &str) -> Option<(&str, ExtractionRule)> {
 }
 
 /// Phrases that announce an answer, in lower case; the last one in the text counts.
-const PHRASES: [&str; 11] = [
+const PHRASES: [&str; 15] = [
     "option is",
     "choice is",
-    "final answer is",
     "answer is",
+    "answers are",
+    "solutions are",
+    "roots are",
     "answer:",
+    "answers:",
+    "solutions:",
     "answer :",
     "answer**:",
     "answer:**",

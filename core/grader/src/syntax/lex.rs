@@ -174,7 +174,9 @@ impl Lexer {
         // `63 in`: behind a number and at the end nothing else is meant.
         let inches = run == "in" && self.spaced && matches!(self.out.last(), Some((Token::Num(_), _)));
         let ends = || self.chars.get(self.at..).is_some_and(|rest| rest.iter().all(|c| matches!(c, ' ' | '.' | '}')));
-        if is_unit_word(run) || is_short_word(run) || inches && ends() {
+        // `F_mL_n`: an index is one letter, and the next factor follows it.
+        let index = matches!(self.out.last(), Some((Token::Ch('_'), _)));
+        if !index && is_unit_word(run) || is_short_word(run) || inches && ends() {
             return self.push(Token::Word(run.to_owned()));
         }
         // `W(x)=1orW(x)=-1`, `sinx`: a known word grown together with a name.
