@@ -17,6 +17,7 @@ mod python;
 mod rewrite;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, ValueKind, from_args};
 use minijinja::{Error, FormatStyle, Value, format_filter};
 
-use super::operators::within;
-use super::python::{invalid, repr, text};
+use super::python::{repr, text};
+use super::values::{invalid, within};
 
 /// Named and counted places; a value that is no number prints as Python prints it.
 pub(super) fn format(format: &str, args: &[Value]) -> Result<String, Error> {

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
-use super::operators::{self, LARGEST, within};
-use super::python::{self, invalid};
+use super::values::{LARGEST, invalid, within};
 use super::{STRFTIME_NOW, filters, json, methods, rewrite};
+use super::{operators, python};
 
 /// Steps of the engine that a rendering may take.
 const MOST_STEPS: u64 = 2_000_000;

@@ -5,9 +5,10 @@ use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Environment, Error, State, Value, filters};
 
 use super::methods::{self, capitalize};
-use super::operators::{self, Number, Tuple, View, within};
+use super::operators;
 use super::percent;
-use super::python::{invalid, text};
+use super::python::text;
+use super::values::{Number, Tuple, View, invalid, within};
 
 pub(super) fn add(environment: &mut Environment<'_>) {
     for name in ["lines", "split", "chain", "zip", "bool", "pprint", "urlencode", "attr"] {

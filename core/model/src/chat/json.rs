@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, Value};
 
-use super::operators::within;
-use super::python::{float, invalid};
+use super::python::float;
+use super::values::{invalid, within};
 
 /// Values inside values that are written.
 const DEEPEST: usize = 100;

@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State, Value};
 
-use super::operators::{Tuple, View, within};
-use super::python::{invalid, is_printable};
+use super::python::is_printable;
+use super::values::{Tuple, View, invalid, within};
 
 pub(super) fn call(_: &State, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     match value.kind() {

@@ -3,8 +3,8 @@
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
-use super::operators::{Number, Tuple, within};
-use super::python::{invalid, repr, text};
+use super::python::{repr, text};
+use super::values::{Number, Tuple, invalid, within};
 use minijinja::Error;
 
 /// `format % values`: a tuple gives one value each, a mapping the named ones, anything else is the only value.

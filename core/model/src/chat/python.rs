@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use minijinja::value::ValueKind;
-use minijinja::{Error, ErrorKind, Value};
+use minijinja::{Error, Value};
 
-use super::operators::{Tuple, is_list, within};
+use super::values::{Tuple, invalid, is_list, within};
 
 /// Values inside values that are printed.
 const DEEPEST: usize = 100;
@@ -154,11 +154,6 @@ pub(super) fn without_generation_tags(source: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
-}
-
-/// The error of an operation that makes no sense.
-pub(super) fn invalid(detail: impl Into<Cow<'static, str>>) -> Error {
-    Error::new(ErrorKind::InvalidOperation, detail)
 }
 
 #[cfg(test)]

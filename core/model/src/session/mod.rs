@@ -1,6 +1,7 @@
 //! The generation loop: rows are added and leave when they end; each step feeds all of them.
 
 mod draft;
+mod draft_score;
 mod row;
 mod score;
 mod side_by_side;
@@ -16,9 +17,10 @@ use crate::plan::{ReadPlan, StepPlan};
 use crate::sampler::Choice;
 use crate::taps::{ProbePlan, Taps};
 
+pub use draft_score::DraftScore;
 use row::{Ends, Row};
 pub use row::{Finish, FinishedRow, RowSpec, Until};
-pub use score::{DraftScore, score_draft};
+pub use score::score_draft;
 pub use side_by_side::side_by_side;
 
 /// Tokens of contexts and drafts that one step reads, over all rows: at most, or as many as the first row asks for.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::draft::Draft;
-use super::score::DraftScore;
+use super::draft_score::DraftScore;
 use crate::batch::{LogitsOf, RowInput};
 use crate::cache::{Pos, RowCache};
 use crate::plan::ReadPlan;

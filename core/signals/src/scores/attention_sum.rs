@@ -18,8 +18,8 @@ use epikv_model::cache::{Pos, RowCache, Scope};
 use epikv_model::taps::{AttentionTap, ProbePlan};
 
 use super::ordered::Ordered;
+use super::row::{Form, ScoreRow};
 use super::score::{Need, Score, ScoreSpec, Step};
-use super::table::{Form, ScoreRow};
 use crate::error::{Error, Result};
 
 pub(crate) static H2O: ScoreSpec = ScoreSpec {

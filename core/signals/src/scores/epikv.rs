@@ -4,9 +4,9 @@
 
 use std::fmt;
 
-use super::frozen::SignalScore;
+use super::row::{Form, ScoreRow};
 use super::score::{Need, Score, ScoreSpec};
-use super::table::{Form, ScoreRow};
+use super::signal_score::SignalScore;
 use crate::error::Result;
 use crate::signals::Epikv;
 

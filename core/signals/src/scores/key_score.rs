@@ -16,8 +16,8 @@
 
 use epikv_model::cache::RowCache;
 
+use super::row::ScoreRow;
 use super::score::{Need, Score, ScoreSpec};
-use super::table::ScoreRow;
 use crate::error::Result;
 use crate::formulas::direction::Directions;
 use crate::formulas::numbers::norm;

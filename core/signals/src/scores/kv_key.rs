@@ -1,8 +1,8 @@
 //! The variance of keys over their channels, smoothed, as the signal [`KvKey`] gives it to generated tokens.
 
-use super::frozen::SignalScore;
+use super::row::ScoreRow;
 use super::score::{Need, ScoreSpec};
-use super::table::ScoreRow;
+use super::signal_score::SignalScore;
 use crate::signals::KvKey;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {

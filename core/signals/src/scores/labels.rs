@@ -3,8 +3,8 @@
 use epikv_model::cache::RowCache;
 
 use super::frozen::Frozen;
+use super::row::ScoreRow;
 use super::score::{Labels, Need, Score, ScoreSpec, Step};
-use super::table::ScoreRow;
 use crate::error::Result;
 
 /// What an unlabelled token scores: unknown is kept first.

@@ -26,8 +26,8 @@
 
 use epikv_model::cache::{RowCache, SlotMap};
 
+use super::row::{Form, ScoreRow};
 use super::score::{Need, Score, ScoreSpec};
-use super::table::{Form, ScoreRow};
 use crate::error::{Error, Result};
 use crate::formulas::spread::{Extremes, spread, weights};
 use crate::taps::held::{Held, by_set, each_head};

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::frozen::SignalScore;
+use super::row::{Form, ScoreRow};
 use super::score::{Need, ScoreSpec};
-use super::table::{Form, ScoreRow};
+use super::signal_score::SignalScore;
 use crate::signals::BandScore;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {

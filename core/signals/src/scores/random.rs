@@ -6,8 +6,8 @@ use epikv_model::cache::{Pos, RowCache};
 use epikv_model::sampler::RandomStream;
 
 use super::frozen::Frozen;
+use super::row::ScoreRow;
 use super::score::{Need, Score, ScoreSpec, Step};
-use super::table::ScoreRow;
 use crate::error::Result;
 
 /// Keeps the numbers of this score apart from those that choose tokens, which have the same keys.

@@ -3,8 +3,8 @@
 use epikv_model::cache::RowCache;
 
 use super::frozen::Frozen;
+use super::row::ScoreRow;
 use super::score::{Score, ScoreSpec, Step};
-use super::table::ScoreRow;
 use crate::error::Result;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {

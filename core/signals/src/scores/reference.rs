@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 
 use epikv_model::taps::ProbePlan;
 
+use super::row::{BuildScore, ScoreRow};
 use super::score::{Need, Score, ScoreSpec, Setup};
-use super::table::{BuildScore, SCORES, ScoreRow};
+use super::table::SCORES;
 use crate::error::{Error, Result};
 use crate::words::kept;
 

@@ -21,8 +21,8 @@ use epikv_model::taps::ProbePlan;
 
 use super::attention_sum::{AttentionRows, AttentionSum};
 use super::ordered::Ordered;
+use super::row::ScoreRow;
 use super::score::{Need, Score, ScoreSpec, Step};
-use super::table::ScoreRow;
 use crate::error::Result;
 
 pub(crate) static SPEC: ScoreSpec = ScoreSpec {

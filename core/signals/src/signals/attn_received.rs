@@ -16,7 +16,7 @@
 use epikv_model::taps::{AttentionTap, HeadObservation, ProbePlan};
 
 use super::late::LateSignal;
-use super::registry::{Build, SignalRow};
+use super::row::{Build, SignalRow};
 use super::signal::SignalSpec;
 use crate::error::{Error, Result};
 use crate::taps::Chunk;

@@ -16,7 +16,7 @@ use epikv_model::cache::{RowCache, SlotMap};
 use epikv_model::sampler::{RandomStream, stream_number};
 use epikv_model::taps::ProbePlan;
 
-use super::registry::{Build, SignalRow};
+use super::row::{Build, SignalRow};
 use super::signal::SignalSpec;
 use crate::error::Result;
 use crate::scores::{Need, Score, ScoreRef, Setup, Step};

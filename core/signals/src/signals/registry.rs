@@ -9,45 +9,13 @@ use super::late::LateSignal;
 use super::layer_mean::LayerMean;
 use super::of_score::ScoreSignal;
 use super::per_layer::At;
-use super::signal::{Signal, SignalSpec};
+use super::row::{Build, SignalRow};
+use super::signal::Signal;
 use super::{
     attn_received, attn_row, band_score, cross_head_var, embed_l2, hs_cos, hs_l2, hs_norm, key_diff, kv_norm, kv_range,
     kv_var, lag, lag_next, of_score, token,
 };
 use crate::error::{Error, Result};
-use crate::scores::ScoreRef;
-
-/// How a signal is made.
-#[derive(Debug, Clone, Copy)]
-pub enum Build {
-    /// One a layer.
-    PerLayer(fn(At) -> Result<Box<dyn Signal>>),
-    /// One a layer, and their mean.
-    PerLayerAndMean(fn(At) -> Result<Box<dyn Signal>>),
-    /// One a model, from the number of layers.
-    PerModel(fn(usize) -> Result<Box<dyn Signal>>),
-    /// One a model, known so many tokens after the token: `h2o_attn@age=W`.
-    Aged(usize),
-    /// One a model, known at the end of the sequence.
-    Late(fn(usize) -> Result<Box<dyn LateSignal>>),
-    /// A score of policies, one a model: at the end of the trace, or so many tokens after the token.
-    Score(ScoreRef, Option<usize>),
-}
-
-/// A row of the table.
-#[derive(Debug, Clone, Copy)]
-pub struct SignalRow {
-    /// Name, documentation, unit and source.
-    pub spec: &'static SignalSpec,
-    /// How it is made. Rows hold constructors, never shared instances.
-    pub build: Build,
-}
-
-impl SignalRow {
-    const fn new(spec: &'static SignalSpec, build: Build) -> Self {
-        Self { spec, build }
-    }
-}
 
 /// All signals: of the residual stream, of keys and values, of the logits, and the scores of policies.
 pub static SIGNALS: &[SignalRow] = &[

@@ -34,8 +34,8 @@ mod names;
 mod queries;
 mod redundancy;
 
+use super::row::{Form, ScoreRow};
 use super::score::{Need, ScoreSpec};
-use super::table::{Form, ScoreRow};
 
 pub use attention::{Group, Pool, Seen, WindowAttention};
 pub use queries::WindowQueries;
