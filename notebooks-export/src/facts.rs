@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use epikv_schemas::{LabelWindow, Trace};
 
+use crate::checked::Checked;
 use crate::html::{Escaped, NULL, or_null};
 use crate::outcome::OUTCOMES;
-use crate::page::Checked;
 
 /// Names and contents, as HTML, of the list at the head of the page.
 pub(crate) fn facts(trace: &Trace, windows: &[LabelWindow]) -> Vec<(&'static str, String)> {

@@ -5,9 +5,9 @@ use std::ops::Range;
 use epikv_figures::{Drawing, INK, round_step};
 use epikv_schemas::{LabelWindow, Trace};
 
+use crate::checked::Checked;
 use crate::html::{Escaped, or_null};
 use crate::outcome::{OUTCOMES, Outcome};
-use crate::page::Checked;
 
 /// Units of the drawing: all of it, and the part that positions take.
 const WIDTH: f64 = 1000.0;

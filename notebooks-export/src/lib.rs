@@ -5,6 +5,7 @@
 //!
 //! Not here: models, tokenizers and files. The caller writes the page.
 
+mod checked;
 mod error;
 mod facts;
 mod figure;

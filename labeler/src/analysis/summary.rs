@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::analysis::known::Known;
 use crate::analysis::position::Position;
-use crate::run::config::Mapping;
 use crate::run::labels::Labels;
 use crate::run::noise::NoiseFloor;
+use crate::windows::compared::Mapping;
 use crate::windows::outcome::Outcome;
 use crate::windows::token_labels::{important_share, token_labels};
 

@@ -5,6 +5,7 @@ use epikv_words::Word;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::windows::compared::{AnswerKind, Mapping};
 use crate::windows::filler::Filler;
 use crate::windows::intervention::Intervention;
 use crate::windows::spans::By;
@@ -19,37 +20,6 @@ epikv_words::words! {
         Fast = "fast",
         /// Compute a fresh pass and decode a whole answer for each window.
         Naive = "naive",
-    }
-}
-
-epikv_words::words! {
-    /// Which answer a regeneration is compared with, and which outcomes count as a flip.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-    #[serde(into = "&'static str")]
-    pub enum Mapping {
-        /// Against the control; a truncated or unsure regeneration decides nothing.
-        #[default]
-        Control = "control",
-        /// Against gold; a truncated regeneration counts as a flip. What the published labels did.
-        Paper = "paper",
-    }
-}
-
-epikv_words::words! {
-    /// What counts as the answer of a regeneration.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-    #[serde(into = "&'static str")]
-    pub enum AnswerKind {
-        /// Find the answer in the text and grade it.
-        ///
-        /// A mathematical answer, found by the grader's rules and compared by value.
-        #[default]
-        Math = "math",
-        /// Compare the whole text, letter by letter.
-        ///
-        /// The whole regenerated text is compared. For models that give no boxed answers; then the reference is
-        /// the trace's own continuation, not gold.
-        Text = "text",
     }
 }
 

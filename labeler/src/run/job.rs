@@ -10,8 +10,9 @@ use epikv_schemas::Trace;
 use epikv_tasks::prompt::THINK_END;
 
 use crate::error::Result;
-use crate::run::config::{AnswerKind, Config};
+use crate::run::config::Config;
 use crate::run::regenerate::Regenerated;
+use crate::windows::compared::AnswerKind;
 use crate::windows::outcome::{Outcome, answer_in};
 use crate::windows::spans::{By, spans};
 use crate::windows::window::windows;

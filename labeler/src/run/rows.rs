@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use epikv_schemas::{LabelTiming, LabelToken, LabelTrace, LabelWindow, Trace};
 
-use crate::run::config::{AnswerKind, Config, Mapping};
+use crate::run::config::Config;
 use crate::run::job::Job;
 use crate::run::labels::Labels;
 use crate::run::plan::Plan;
 use crate::run::regenerate::Regenerated;
+use crate::windows::compared::{AnswerKind, Mapping};
 use crate::windows::filler::ids_sha256;
 use crate::windows::outcome::{GRADER_MODE, Outcome, answer_in};
 use crate::windows::token_labels::{important_share, token_labels};

@@ -1,5 +1,6 @@
 //! Windows, what is done to them, what became of the answer, and the labels of tokens that follow.
 
+pub(crate) mod compared;
 pub mod filler;
 pub mod intervention;
 pub mod outcome;

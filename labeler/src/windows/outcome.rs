@@ -2,7 +2,7 @@
 
 use epikv_grader::{Mode, Verdict, compare, extract};
 
-use crate::run::config::{AnswerKind, Mapping};
+use super::compared::{AnswerKind, Mapping};
 
 /// The mode in which the grader says whether an answer changed.
 pub const GRADER_MODE: Mode = Mode::Strict;
