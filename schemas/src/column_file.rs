@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use crate::{
     error::{Error, Result},
-    layers::{column_name, layer_of},
+    layer_column::{column_name, layer_of},
     open::{self, Batches},
     provenance::Provenance,
     read::{check_columns, check_version},

@@ -10,6 +10,7 @@ use arrow::{
 use crate::{
     cell::Cell,
     error::{Error, Result},
+    layer_column::column_name,
     read::Columns,
     spec::{ColumnSpec, Kind},
     write::Batch,
@@ -47,18 +48,6 @@ impl PerLayer {
     pub fn get(&self, layer: u16) -> Option<f32> {
         self.layers.binary_search(&layer).ok().and_then(|at| self.values[at])
     }
-}
-
-/// Name of a layer's column.
-pub(crate) fn column_name(family: &str, layer: u16) -> String {
-    format!("{family}_l{layer:02}")
-}
-
-/// The layer that a column of the family holds. Only the exact spelling of [`column_name`] counts.
-pub(crate) fn layer_of(family: &str, column: &str) -> Option<u16> {
-    let digits = column.strip_prefix(family)?.strip_prefix("_l")?;
-    let layer = digits.parse().ok()?;
-    (column_name(family, layer) == column).then_some(layer)
 }
 
 impl Cell for PerLayer {
@@ -129,15 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_has_a_column() {
-        assert_eq!(column_name("hs_l2", 7), "hs_l2_l07");
-        assert_eq!(layer_of("hs_l2", "hs_l2_l07"), Some(7));
-        assert_eq!(layer_of("hs_l2", "hs_l2_l107"), Some(107));
-        for other in ["hs_l2_l7", "hs_l2_l007", "hs_l2_l", "hs_l2", "hs_l2_l07_z64", "hs_l2_l99999", "hs_l2_l+7"] {
-            assert_eq!(layer_of("hs_l2", other), None, "{other}");
-        }
-        assert_eq!(row(0, &[10, 21]).hs_l2.get(21), Some(21.0));
-        assert_eq!(row(0, &[10, 21]).hs_l2.get(11), None);
+    fn a_layer_that_was_not_recorded_has_no_value() {
+        let row = row(0, &[10, 21]);
+        assert_eq!((row.hs_l2.get(21), row.hs_l2.get(11)), (Some(21.0), None));
     }
 
     #[test]

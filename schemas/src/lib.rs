@@ -49,6 +49,7 @@ mod error;
 pub mod foreign;
 pub mod fs;
 mod json_lines;
+mod layer_column;
 mod layers;
 mod lock;
 mod manifest;

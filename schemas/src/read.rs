@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use crate::{
     error::{Error, Result},
-    layers::layer_of,
+    layer_column::layer_of,
     open::{self, Batches},
     provenance::Provenance,
     record::Record,

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, str::FromStr, sync::Arc};
 
 use arrow::datatypes::{DataType, Field};
 
-use crate::{layers::layer_of, role::Role};
+use crate::{layer_column::layer_of, role::Role};
 
 /// Version of a table's schema.
 ///
