@@ -5,7 +5,7 @@
 
 use candle_core::Tensor;
 
-use crate::backend::Backend;
+use crate::backend::operations::Backend;
 use crate::batch::RowInput;
 use crate::cache::{Rotation, RowCache};
 use crate::error::Result;

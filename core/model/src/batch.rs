@@ -77,3 +77,12 @@ impl RowInput {
         Ok(())
     }
 }
+
+/// First token and number of tokens of each row.
+pub(crate) fn offsets(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    lengths.iter().scan(0, |at, &n| {
+        let first = *at;
+        *at += n;
+        Some((first, n))
+    })
+}

@@ -35,9 +35,6 @@ use crate::tokenizer::{SpecialTokens, gguf};
 const BUILTIN: &str = "{{ bos_token }}{% for message in messages %}{{ '<|' + message.role + '|>' + message.content }}\
                        {% endfor %}{% if add_generation_prompt %}{{ '<|assistant|><think>\\n' }}{% endif %}";
 
-/// The function by which a template asks for the day.
-pub(crate) const STRFTIME_NOW: &str = "strftime_now";
-
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {

@@ -7,8 +7,10 @@ use epikv_kernels::attention::AttentionShape;
 use rayon::prelude::*;
 
 use crate::angles::{Angles, LayerAngles};
-use crate::backend::{self, Appended, Attention, Backend, DeviceName, OpenOptions};
-use crate::batch::RowInput;
+pub use crate::backend::AttentionKernel;
+use crate::backend::operations::{Appended, Attention, Backend};
+use crate::backend::{self, DeviceName, OpenOptions};
+use crate::batch::{RowInput, offsets};
 use crate::cache::{Capacity, Part, RowCache, Scope};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
@@ -31,21 +33,6 @@ struct Block {
     /// Gate and up in one product.
     gate_up: Linear,
     down: Linear,
-}
-
-epikv_words::words! {
-    /// How attention is computed. On the CPU both give the same bits.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub enum AttentionKernel {
-        /// The kernel gives no attention weights.
-        #[default]
-        Fused = "fused",
-        /// The kernel gives attention weights, tile by tile.
-        ///
-        /// The sums over queries are made at every layer, whether a plan asks for them or not: what scoring by attention
-        /// costs. On other devices the weights are materialised anyway.
-        Explicit = "explicit",
-    }
 }
 
 /// A decoder with its weights.
@@ -350,14 +337,5 @@ fn check_tied(source: &dyn TensorSource) -> Result<()> {
         field: "tie_word_embeddings".to_owned(),
         expected: "false, since lm_head.weight differs from the embedding".to_owned(),
         got: "true".to_owned(),
-    })
-}
-
-/// First token and number of tokens of each row.
-pub(crate) fn offsets(lengths: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
-    lengths.iter().scan(0, |at, &n| {
-        let first = *at;
-        *at += n;
-        Some((first, n))
     })
 }

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use epikv_words::Hint;
 
-use crate::backend::DeviceName;
+use crate::backend::device_name::DeviceName;
+
+/// The function by which a template asks for the day.
+pub(crate) const STRFTIME_NOW: &str = "strftime_now";
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -203,7 +206,7 @@ impl Hint for Error {
             ),
             Self::ChatTemplate { source, .. }
                 if source.kind() == minijinja::ErrorKind::UnknownFunction
-                    && source.to_string().contains(crate::chat::STRFTIME_NOW) =>
+                    && source.to_string().contains(STRFTIME_NOW) =>
             {
                 Some(
                     "the template asks for a date: give it in the template's format, as in --template-date '26 Jul 2024'"

@@ -21,6 +21,7 @@ pub mod linear;
 pub mod load;
 mod model;
 pub mod plan;
+mod reads;
 pub mod rope;
 pub mod sampler;
 pub mod session;

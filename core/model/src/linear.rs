@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
-use crate::backend;
 use crate::error::Result;
 
 epikv_words::words! {
@@ -42,16 +41,6 @@ pub(crate) trait Layer: fmt::Debug + Send + Sync {
 pub struct Linear(Arc<dyn Layer>);
 
 impl Linear {
-    /// Joins matrices `[N_i, K]` that read the same input into one layer on a device of the tensor library; biases `[N_i]`
-    /// for all of them or for none.
-    pub fn new(parts: &[(Tensor, Option<Tensor>)], device: &Device, format: WeightFormat) -> Result<Self> {
-        let backend = backend::of_device(device);
-        let place = |(matrix, bias): &(Tensor, Option<Tensor>)| {
-            Ok((backend.place(matrix)?, bias.as_ref().map(|bias| backend.place(bias)).transpose()?))
-        };
-        backend.linear(&parts.iter().map(place).collect::<Result<Vec<_>>>()?, format)
-    }
-
     /// A layer of a back-end.
     pub(crate) fn of(layer: impl Layer + 'static) -> Self {
         Self(Arc::new(layer))

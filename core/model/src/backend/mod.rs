@@ -7,140 +7,25 @@
 //! Shapes are those of packed rows: `T` tokens, `d` channels, `H` query heads, `H_kv` KV heads, `D` channels of a head.
 
 pub(crate) mod cpu;
-mod host;
+pub(crate) mod device_name;
+pub(crate) mod host;
+pub(crate) mod operations;
 mod options;
 pub(crate) mod tensor;
 
-use std::fmt;
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
-use epikv_kernels::attention::{AttentionShape, HeadObservation, Observe};
-
-use crate::cache::{Part, Place, RowCache, Slot};
-use crate::error::Result;
-use crate::linear::{Linear, WeightFormat};
-use crate::plan::Reads;
-use crate::taps::Reduce;
 
 use self::cpu::Kernels;
-pub(crate) use self::host::{Numbers, ToHost};
-pub use self::options::{DeviceName, Dtype, OpenOptions};
+pub use self::device_name::DeviceName;
+use self::operations::Backend;
+pub use self::options::{AttentionKernel, Dtype, OpenOptions};
 use self::tensor::Tensors;
-
-/// What a back-end is.
-#[derive(Debug, Clone)]
-pub(crate) struct Facts {
-    /// Its name on the command line and in provenance.
-    pub(crate) name: DeviceName,
-    /// Where its tensors lie.
-    pub(crate) device: Device,
-    /// Numbers of weights, keys and values.
-    pub(crate) dtype: Dtype,
-    /// Whether several threads may compute at once: sessions side by side, layers loaded together.
-    pub(crate) takes_threads: bool,
-}
-
-/// Attention at one layer: for the new tokens of all rows, whose keys and values are already in the caches.
-#[derive(Debug)]
-pub(crate) struct Attention<'a> {
-    pub(crate) layer: usize,
-    /// New tokens of each row.
-    pub(crate) rows: &'a [usize],
-    /// What each row reads.
-    pub(crate) reads: &'a Reads,
-    pub(crate) shape: AttentionShape,
-    pub(crate) observe: &'a Observe,
-    /// Whether every weight is looked at even if nothing is observed.
-    pub(crate) is_explicit: bool,
-}
-
-/// What was observed, by row of the batch and KV head.
-pub(crate) type Observations = Vec<Vec<HeadObservation>>;
-
-/// The tokens that a pass appends.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Appended<'a> {
-    /// New tokens of each row.
-    pub(crate) lengths: &'a [usize],
-    /// The slots reserved for them, by row, kept set and token.
-    pub(crate) slots: &'a [Vec<Vec<Slot>>],
-}
-
-/// What is kept of the distribution over the vocabulary after one token.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Distribution {
-    /// `-sum_v p_v ln p_v`, in nats.
-    pub(crate) entropy: f32,
-    /// Largest logit less the second largest.
-    pub(crate) margin: f32,
-    /// `-ln p` of the token that was asked for.
-    pub(crate) surprisal: Option<f32>,
-}
-
-/// The operations of a device.
-///
-/// The residual stream is f32 everywhere. What [`Backend::norm`] and the operations after it give has the back-end's own
-/// numbers, up to a product that is added to the residual stream.
-pub(crate) trait Backend: fmt::Debug + Send + Sync {
-    /// What it is.
-    fn facts(&self) -> &Facts;
-
-    /// Takes one tensor of a source, in the numbers in which it was stored, to the device.
-    fn place(&self, tensor: &Tensor) -> Result<Tensor>;
-
-    /// Takes f32 numbers to the device as they are.
-    fn upload(&self, numbers: Vec<f32>, shape: &[usize]) -> Result<Tensor>;
-
-    /// Joins placed matrices `[N_i, K]` that read the same input, with biases `[N_i]` for all or for none.
-    fn linear(&self, parts: &[(Tensor, Option<Tensor>)], format: WeightFormat) -> Result<Linear>;
-
-    /// Rows of a tensor, by their numbers along its first axis.
-    fn rows(&self, x: &Tensor, rows: &[u32]) -> Result<Tensor>;
-
-    /// Columns of a matrix `[T, N]`, `[T, n]` without gaps.
-    fn columns(&self, x: &Tensor, first: usize, n: usize) -> Result<Tensor>;
-
-    /// Root-mean-square norm over the last axis.
-    fn norm(&self, x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor>;
-
-    /// Rotates `[T, H, D]` by the f32 angles of each token, `[T, D/2]`.
-    fn rotate(&self, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Result<Tensor>;
-
-    /// `silu(gate) * up`, from `[T, 2F]` with the gate in the first half of each row, to `[T, F]`.
-    fn gated(&self, gate_up: &Tensor) -> Result<Tensor>;
-
-    /// Where the caches of its rows lie.
-    fn place_of_caches(&self) -> Place;
-
-    /// Stores new keys or values of a layer, packed `[sum T, H_kv, D]`, in the slots reserved for them.
-    fn write(
-        &self,
-        part: Part,
-        layer: usize,
-        new: &Tensor,
-        caches: &mut [&mut RowCache],
-        appended: Appended<'_>,
-    ) -> Result<()>;
-
-    /// Attends: queries `[sum T, H, D]` to `[sum T, H D]`. Observations come only where something is observed.
-    fn attend(&self, q: &Tensor, caches: &[&mut RowCache], asked: &Attention<'_>) -> Result<(Tensor, Observations)>;
-
-    /// A tensor reduced over its last axis, f32; whole under [`Reduce::Full`]. Not for steps.
-    fn reduce(&self, x: &Tensor, how: Reduce) -> Result<Tensor>;
-
-    /// The step to each row of `[n, d]` from the row before it. The first comes after `before` `[1, d]`, or has none.
-    fn steps(&self, x: &Tensor, before: Option<&Tensor>, how: Reduce) -> Result<Vec<Option<f32>>>;
-
-    /// What is kept of each row of logits `[n, vocab]`, with the surprisal of the token in `next`, where there is one.
-    fn distributions(&self, logits: &Tensor, next: &[Option<u32>]) -> Result<Vec<Distribution>>;
-
-    /// The elements of a tensor, row-major. The only way from the device to the host, and counted.
-    fn host<'t>(&self, x: &'t Tensor) -> Result<Numbers<'t>>;
-
-    /// Bytes that [`Backend::host`] has copied so far. None on the CPU, where it lends.
-    fn bytes_to_host(&self) -> u64;
-}
+use crate::cache::{Capacity, RowCache, Scope};
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::linear::{Linear, WeightFormat};
 
 /// The back-end that a model asks for.
 ///
@@ -167,5 +52,27 @@ pub(crate) fn of_device(device: &Device) -> Arc<dyn Backend> {
             Arc::new(Tensors::new(DeviceName::Tensor, device.clone(), Dtype::F32))
         }
         candle_core::DeviceLocation::Cpu => Arc::new(Kernels::new()),
+    }
+}
+
+impl RowCache {
+    /// An empty cache: on a CPU for its kernels, elsewhere in f32 tensors.
+    ///
+    /// # Errors
+    /// If the capacities are not one a kept set, or the device has no room.
+    pub fn new(config: &ModelConfig, device: &Device, scope: Scope, capacity: Capacity) -> Result<Self> {
+        Self::at(of_device(device).place_of_caches(), config, scope, capacity)
+    }
+}
+
+impl Linear {
+    /// Joins matrices `[N_i, K]` that read the same input into one layer on a device of the tensor library; biases `[N_i]`
+    /// for all of them or for none.
+    pub fn new(parts: &[(Tensor, Option<Tensor>)], device: &Device, format: WeightFormat) -> Result<Self> {
+        let backend = of_device(device);
+        let place = |(matrix, bias): &(Tensor, Option<Tensor>)| {
+            Ok((backend.place(matrix)?, bias.as_ref().map(|bias| backend.place(bias)).transpose()?))
+        };
+        backend.linear(&parts.iter().map(place).collect::<Result<Vec<_>>>()?, format)
     }
 }

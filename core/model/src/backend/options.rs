@@ -1,45 +1,12 @@
 //! Options of opening a model: the device and the number format.
 
-use std::fmt;
 use std::str::FromStr;
 
 use candle_core::DType;
 
-use crate::decoder::AttentionKernel;
+use super::device_name::DeviceName;
 use crate::error::{Error, Result};
 use crate::linear::WeightFormat;
-
-/// A device by its name on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DeviceName {
-    /// Our own kernels on the CPU: the same bits in any batch.
-    #[default]
-    Cpu,
-    /// The tensor library on the CPU, as it would run on another device. For tests.
-    Tensor,
-    /// A CUDA device by its number.
-    Cuda(usize),
-}
-
-impl DeviceName {
-    /// The kind of device, without its number. It identifies a computation; the number does not.
-    pub fn kind(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::Tensor => "tensor",
-            Self::Cuda(_) => "cuda",
-        }
-    }
-}
-
-impl fmt::Display for DeviceName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cuda(number) => write!(f, "cuda:{number}"),
-            other => f.write_str(other.kind()),
-        }
-    }
-}
 
 impl FromStr for DeviceName {
     type Err = Error;
@@ -87,6 +54,21 @@ impl Dtype {
     /// Bytes of a number.
     pub fn bytes(self) -> usize {
         self.of_tensors().size_in_bytes()
+    }
+}
+
+epikv_words::words! {
+    /// How attention is computed. On the CPU both give the same bits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum AttentionKernel {
+        /// The kernel gives no attention weights.
+        #[default]
+        Fused = "fused",
+        /// The kernel gives attention weights, tile by tile.
+        ///
+        /// The sums over queries are made at every layer, whether a plan asks for them or not: what scoring by attention
+        /// costs. On other devices the weights are materialised anyway.
+        Explicit = "explicit",
     }
 }
 

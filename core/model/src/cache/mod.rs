@@ -11,9 +11,8 @@ mod write;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
-use crate::backend;
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 
@@ -76,14 +75,6 @@ pub struct RowCache {
 }
 
 impl RowCache {
-    /// An empty cache: on a CPU for its kernels, elsewhere in f32 tensors.
-    ///
-    /// # Errors
-    /// If the capacities are not one a kept set, or the device has no room.
-    pub fn new(config: &ModelConfig, device: &Device, scope: Scope, capacity: Capacity) -> Result<Self> {
-        Self::at(backend::of_device(device).place_of_caches(), config, scope, capacity)
-    }
-
     /// An empty cache at a place.
     ///
     /// # Errors

@@ -158,8 +158,9 @@ mod tests {
 
     use super::*;
     use crate::backend::cpu::Kernels;
+    use crate::backend::operations::{Appended, Backend};
     use crate::backend::tensor::Tensors;
-    use crate::backend::{Appended, Backend, DeviceName, Dtype};
+    use crate::backend::{DeviceName, Dtype};
     use crate::cache::{Capacity, Scope};
 
     fn stored(precision: Precision, seed: u64, values: &[f32]) -> Vec<f32> {

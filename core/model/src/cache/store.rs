@@ -8,7 +8,8 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor};
 
 use super::{Precision, Slot};
-use crate::backend::{Numbers, ToHost, tensor};
+use crate::backend::host::{Numbers, ToHost};
+use crate::backend::tensor::ops;
 use crate::error::{Error, Result};
 
 /// Where the vectors of a cache lie, and in which numbers.
@@ -276,7 +277,7 @@ impl KvStore {
                 let index: Vec<u32> = slots.iter().map(|slot| slot.0 as u32).collect();
                 let originals = originals.gathered(d, &index)?.to_dtype(DType::F32)?.unsqueeze(1)?; // [n, 1, D]
                 let angles = |v: &[f32]| Tensor::from_slice(v, (slots.len(), d / 2), keys.device());
-                let rotated = tensor::rotate(&originals, &angles(cos)?, &angles(sin)?)?.squeeze(1)?;
+                let rotated = ops::rotate(&originals, &angles(cos)?, &angles(sin)?)?.squeeze(1)?;
                 let rotated = rotated.to_dtype(keys.dtype())?;
                 write_runs(own(keys)?, &rotated, slots)
             }

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value};
 
 use super::values::{LARGEST, invalid, within};
-use super::{STRFTIME_NOW, filters, json, methods, rewrite};
+use super::{filters, json, methods, rewrite};
 use super::{operators, python};
+use crate::error::STRFTIME_NOW;
 
 /// Steps of the engine that a rendering may take.
 const MOST_STEPS: u64 = 2_000_000;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::limits;
 use crate::config::{Architecture, ModelConfig, RopeScaling};
 use crate::error::{Error, Result};
-use crate::tokenizer::{BUILTIN_BOS_ID, BUILTIN_EOS_ID, BUILTIN_PAD_ID, BUILTIN_VOCAB_SIZE};
+use crate::tokenizer::builtin::{BUILTIN_BOS_ID, BUILTIN_EOS_ID, BUILTIN_PAD_ID, BUILTIN_VOCAB_SIZE};
 
 /// What `--model random:...` starts with.
 pub(super) const PREFIX: &str = "random:";

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use candle_core::Tensor;
 
-use crate::backend::Backend;
+use crate::backend::operations::Backend;
 use crate::cache::RowCache;
 use crate::error::Result;
 use crate::linear::Linear;

@@ -2,10 +2,10 @@
 
 use candle_core::Tensor;
 
-use crate::backend::Backend;
+use crate::backend::operations::Backend;
 use crate::cache::RowCache;
 use crate::error::{Error, Result};
-use crate::taps::{Reduce, TapPoint};
+use crate::taps::point::{Reduce, TapPoint};
 
 /// One value a token, null at the first token that a cache ever takes.
 pub(super) type Steps = Vec<Option<f32>>;

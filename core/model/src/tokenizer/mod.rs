@@ -4,7 +4,7 @@
 //! random models, one token a byte ([`Tokenizer::builtin_bytes`]). Nothing is skipped or cleaned up when decoding:
 //! spans are found in the decoded text, so it must hold all of it.
 
-mod builtin;
+pub(crate) mod builtin;
 mod bytes;
 pub(crate) mod folder;
 pub(crate) mod gguf;

@@ -4,12 +4,12 @@ use candle_core::Tensor;
 use epikv_kernels::attention::{AttentionRow, Observe, Segment, Slots};
 
 use super::elements::{from_rows, with_f32};
-use crate::backend::{Attention, Observations};
+use crate::backend::operations::{Attention, Observations};
 use crate::cache::{RowCache, not_on_the_host};
 use crate::error::Result;
-use crate::plan::ReadList;
+use crate::reads::ReadList;
 
-/// As [`Backend::attend`](crate::backend::Backend::attend).
+/// As [`Backend::attend`](crate::backend::operations::Backend::attend).
 pub(super) fn attend(q: &Tensor, caches: &[&mut RowCache], asked: &Attention<'_>) -> Result<(Tensor, Observations)> {
     let Attention { layer, shape, .. } = *asked;
     let mut observe: Observe = asked.observe.clone();

@@ -3,7 +3,7 @@
 use candle_core::Tensor;
 
 use super::elements::with_f32;
-use crate::backend::Distribution;
+use crate::backend::operations::Distribution;
 use crate::error::Result;
 
 /// What is kept of each row of `[n, vocab]`, with the surprisal of the token in `next`.

@@ -12,12 +12,15 @@ use candle_core::{DType, Device, Tensor};
 
 use self::elements::{from_rows, with_f32};
 use self::linear::Packed;
-use super::{Appended, Attention, Backend, DeviceName, Distribution, Dtype, Facts, Numbers, Observations};
+use super::device_name::DeviceName;
+use super::host::Numbers;
+use super::operations::{Appended, Attention, Backend, Distribution, Facts, Observations};
+use super::options::Dtype;
+use crate::batch::offsets;
 use crate::cache::{Part, Place, RowCache};
-use crate::decoder::offsets;
 use crate::error::Result;
 use crate::linear::{Linear, WeightFormat, joined};
-use crate::taps::Reduce;
+use crate::taps::point::Reduce;
 
 /// Our kernels.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use epikv_kernels::lanes::dot;
 
 use super::elements::{from_rows, with_f32};
 use crate::error::Result;
-use crate::taps::Reduce;
+use crate::taps::point::Reduce;
 
 /// The tensor in the form asked for. Steps between tokens are not made here.
 pub(super) fn reduced(x: &Tensor, reduce: Reduce) -> Result<Tensor> {

@@ -5,7 +5,7 @@ use epikv_kernels::lanes::dot;
 
 use super::elements::with_f32;
 use crate::error::Result;
-use crate::taps::Reduce;
+use crate::taps::point::Reduce;
 
 /// Norms below this count as this much, so that a zero vector has a direction: 0 similarity with everything.
 const SMALLEST_NORM: f32 = 1e-8;

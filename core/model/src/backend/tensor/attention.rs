@@ -9,7 +9,7 @@ use epikv_kernels::attention::{AttentionShape, HeadObservation, Observe};
 
 use super::Tensors;
 use super::ops::product;
-use crate::backend::{Attention, Backend, Observations};
+use crate::backend::operations::{Attention, Backend, Observations};
 use crate::cache::RowCache;
 use crate::error::Result;
 
@@ -238,7 +238,8 @@ mod tests {
     use candle_core::Device;
 
     use super::*;
-    use crate::backend::{Appended, DeviceName, Dtype, cpu::Kernels};
+    use crate::backend::operations::Appended;
+    use crate::backend::{DeviceName, Dtype, cpu::Kernels};
     use crate::cache::{Capacity, Part, Pos, Scope};
     use crate::load::RandomSpec;
     use crate::plan::StepPlan;

@@ -10,13 +10,15 @@ mod taps;
 use candle_core::{DType, Device, Tensor};
 
 use self::linear::Matrix;
-pub(crate) use self::ops::rotate;
-use super::{Appended, Attention, Backend, DeviceName, Distribution, Dtype, Facts, Numbers, Observations, ToHost};
+use super::device_name::DeviceName;
+use super::host::{Numbers, ToHost};
+use super::operations::{Appended, Attention, Backend, Distribution, Facts, Observations};
+use super::options::Dtype;
+use crate::batch::offsets;
 use crate::cache::{Part, Place, RowCache};
-use crate::decoder::offsets;
 use crate::error::{Error, Result};
 use crate::linear::{Linear, WeightFormat, joined};
-use crate::taps::Reduce;
+use crate::taps::point::Reduce;
 
 /// The tensor library on one device.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use candle_core::{D, DType, Tensor};
 
 use crate::error::Result;
-use crate::taps::Reduce;
+use crate::taps::point::Reduce;
 
 /// Norms below this count as this much, so that a zero vector has a direction: 0 similarity with everything.
 const SMALLEST_NORM: f64 = 1e-8;
