@@ -11,10 +11,10 @@ use arrow::{
 };
 
 use crate::{
+    batch::Batch,
+    columns::Columns,
     error::Result,
-    read::Columns,
     spec::{ColumnSpec, Kind},
-    write::Batch,
 };
 
 /// A type that a record's field may have.

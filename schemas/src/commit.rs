@@ -16,8 +16,7 @@ use serde_json::{Map, Value};
 use crate::{
     error::{Error, Result},
     fs::{self, failed},
-    manifest::{Manifest, is_bare_name},
-    write::PartInfo,
+    manifest::{Manifest, PartInfo, is_bare_name},
 };
 
 /// Name of the commit record in a run folder.

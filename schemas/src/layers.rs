@@ -8,12 +8,12 @@ use arrow::{
 };
 
 use crate::{
+    batch::Batch,
     cell::Cell,
+    columns::Columns,
     error::{Error, Result},
     layer_column::column_name,
-    read::Columns,
     spec::{ColumnSpec, Kind},
-    write::Batch,
 };
 
 /// One value a layer, undefined ones `None`. All rows of a table carry the same layers.

@@ -39,9 +39,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batch;
 mod cell;
 mod checked_trace;
 mod column_file;
+mod columns;
 pub mod commit;
 pub mod describe;
 mod encoding;
@@ -70,11 +72,11 @@ pub use column_file::{ColumnFile, NumberColumn};
 pub use error::{Error, Result};
 pub use layers::PerLayer;
 pub use lock::Lock;
-pub use manifest::{Entry, Manifest};
+pub use manifest::{Entry, Manifest, PartInfo};
 pub use provenance::Provenance;
 pub use read::{read_in_parts, read_table, read_unlisted};
 pub use record::Record;
 pub use records::*;
 pub use role::Role;
 pub use spec::{ColumnSpec, Kind, TableSpec, Version};
-pub use write::{PartInfo, write_table};
+pub use write::write_table;

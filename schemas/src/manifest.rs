@@ -15,8 +15,20 @@ use serde_json::{Map, Value};
 use crate::{
     error::{Error, Result},
     fs,
-    write::PartInfo,
 };
+
+/// A finished file, as the manifest records it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartInfo {
+    /// File name, without its folder.
+    pub file: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Hash of the file in lower-case hexadecimal digits.
+    pub sha256: String,
+    /// Size of the file.
+    pub bytes: u64,
+}
 
 /// Name of the manifest in a run folder.
 const FILE: &str = "manifest.jsonl";

@@ -3,20 +3,18 @@
 use std::{fs::File, path::Path};
 
 use arrow::{
-    array::{Array, ArrayRef, AsArray},
     datatypes::{DataType, Schema},
     record_batch::RecordBatch,
 };
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use crate::{
+    columns::Columns,
     error::{Error, Result},
-    layer_column::layer_of,
     open::{self, Batches},
     provenance::Provenance,
     record::Record,
-    spec::{ColumnSpec, TableSpec, Version},
-    write::check_words,
+    spec::{TableSpec, Version},
 };
 
 /// Reads all rows of a file, in file order, and its provenance.
@@ -126,78 +124,4 @@ fn type_name(got: &DataType) -> String {
     use crate::spec::Kind::{Bool, F32, F64, I16, I32, I64, ListI32, Utf8};
     let known = [Bool, I16, I32, I64, F32, F64, Utf8, ListI32].into_iter().find(|kind| kind.accepts(got));
     known.map_or_else(|| got.to_string(), |kind| kind.name().to_owned())
-}
-
-/// The columns of one batch of rows.
-pub struct Columns<'a> {
-    path: &'a Path,
-    first_row: usize,
-    batch: &'a RecordBatch,
-}
-
-impl Columns<'_> {
-    /// Number of rows of the batch.
-    pub(crate) fn rows(&self) -> usize {
-        self.batch.num_rows()
-    }
-
-    /// A column that must not be null, converted by `values`.
-    pub(crate) fn required<T>(
-        &self,
-        spec: &ColumnSpec,
-        values: fn(&dyn Array) -> Vec<Option<T>>,
-    ) -> Result<Vec<Option<T>>> {
-        self.optional(spec, values)?.ok_or_else(|| Error::MissingColumn {
-            path: self.path.to_owned(),
-            column: spec.name.to_owned(),
-            expected: spec.kind.name().to_owned(),
-        })
-    }
-
-    /// A column that may be missing from an older file, converted by `values`.
-    pub(crate) fn optional<T>(
-        &self,
-        spec: &ColumnSpec,
-        values: fn(&dyn Array) -> Vec<Option<T>>,
-    ) -> Result<Option<Vec<Option<T>>>> {
-        let Some(array) = self.batch.column_by_name(spec.name) else {
-            return Ok(None);
-        };
-        if let Some(lists) = array.as_list_opt::<i32>() {
-            let holed = |list: &Option<ArrayRef>| list.as_ref().is_some_and(|items| items.null_count() > 0);
-            if let Some(row) = lists.iter().position(|list| holed(&list)) {
-                return Err(self.null_value(spec, row));
-            }
-        }
-        Ok(Some(values(array)))
-    }
-
-    /// The columns of a family, by layer.
-    pub(crate) fn family(&self, family: &str) -> Vec<(u16, &ArrayRef)> {
-        let schema = self.batch.schema_ref();
-        let named = schema.fields().iter().zip(self.batch.columns());
-        let mut found: Vec<_> =
-            named.filter_map(|(field, array)| Some((layer_of(family, field.name())?, array))).collect();
-        found.sort_by_key(|(layer, _)| *layer);
-        found
-    }
-
-    /// The error of a null, or of a null inside a list, where there may be none.
-    pub(crate) fn null_value(&self, spec: &ColumnSpec, row: usize) -> Error {
-        Error::NullValue {
-            path: self.path.to_owned(),
-            column: spec.name.to_owned(),
-            row: self.first_row + row,
-            expected: spec.kind.name().to_owned(),
-        }
-    }
-
-    fn check_words(&self, table: &TableSpec) -> Result<()> {
-        for column in table.columns {
-            if let Some(array) = self.batch.column_by_name(column.name) {
-                check_words(self.path, self.first_row, column, array)?;
-            }
-        }
-        Ok(())
-    }
 }

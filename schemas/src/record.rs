@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{error::Result, read::Columns, spec::TableSpec, write::Batch};
+use crate::{batch::Batch, columns::Columns, error::Result, spec::TableSpec};
 
 /// A row of a table. Implemented by the `record!` macro only.
 pub trait Record: Sized {
@@ -57,7 +57,7 @@ macro_rules! record {
         }
 
         const _: () = {
-            use $crate::{cell::Cell, error::Result, read::Columns, role::*, spec::*, write::Batch};
+            use $crate::{batch::Batch, cell::Cell, columns::Columns, error::Result, role::*, spec::*};
 
             const COUNT: usize = [$(stringify!($field)),+].len();
 

@@ -2,36 +2,18 @@
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-use arrow::{
-    array::{Array, ArrayRef, ArrowPrimitiveType, AsArray},
-    datatypes::{Field, Float32Type, Float64Type, Schema},
-    record_batch::RecordBatch,
-};
+use arrow::{datatypes::Schema, record_batch::RecordBatch};
 use parquet::{arrow::ArrowWriter, errors::ParquetError};
-use serde::{Deserialize, Serialize};
 
 use crate::{
+    batch::Batch,
     encoding,
     error::{Error, Result},
     fs::{self, AtomicFile},
+    manifest::PartInfo,
     provenance::Provenance,
     record::Record,
-    role::Role,
-    spec::{ColumnSpec, Kind},
 };
-
-/// A finished file, as the manifest records it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartInfo {
-    /// File name, without its folder.
-    pub file: String,
-    /// Number of rows.
-    pub rows: u64,
-    /// Hash of the file in lower-case hexadecimal digits.
-    pub sha256: String,
-    /// Size of the file.
-    pub bytes: u64,
-}
 
 /// Writes the rows, sorted by the table's key, to a Parquet file. Equal rows and provenance give equal bytes.
 ///
@@ -129,71 +111,4 @@ impl<'a, R: Record> Iterator for Groups<'a, R> {
         self.rest = rest;
         Some(group)
     }
-}
-
-/// The columns of one row group while they are collected.
-pub struct Batch<'a> {
-    path: &'a Path,
-    first_row: usize,
-    key: &'a dyn Fn(usize) -> String,
-    layers: &'a mut BTreeMap<&'static str, Vec<u16>>,
-    fields: Vec<Field>,
-    arrays: Vec<ArrayRef>,
-}
-
-impl Batch<'_> {
-    /// Adds a column after checking its values.
-    pub(crate) fn add(&mut self, spec: &ColumnSpec, name: String, array: ArrayRef) -> Result<()> {
-        let nan = match spec.kind {
-            Kind::F32 => first_nan::<Float32Type>(&array),
-            Kind::F64 => first_nan::<Float64Type>(&array),
-            _ => None,
-        };
-        if let Some(row) = nan {
-            let (path, key) = (self.path.to_owned(), (self.key)(row));
-            return Err(Error::NotANumber { path, column: name, row: self.first_row + row, key, got: f32::NAN });
-        }
-        check_words(self.path, self.first_row, spec, &array)?;
-        self.fields.push(spec.field(name));
-        self.arrays.push(array);
-        Ok(())
-    }
-
-    /// The layers of a family: those of the first row that was ever asked about.
-    pub(crate) fn layers(&mut self, family: &'static str, here: &[u16]) -> Vec<u16> {
-        self.layers.entry(family).or_insert_with(|| here.to_vec()).clone()
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.path
-    }
-
-    /// Row of the file that is the first of this group.
-    pub(crate) fn first_row(&self) -> usize {
-        self.first_row
-    }
-}
-
-fn first_nan<T: ArrowPrimitiveType<Native: Into<f64>>>(array: &dyn Array) -> Option<usize> {
-    let is_nan = |value: Option<T::Native>| value.is_some_and(|value| value.into().is_nan());
-    array.as_primitive::<T>().iter().position(is_nan)
-}
-
-/// Refuses a word that the column does not know.
-pub(crate) fn check_words(path: &Path, first_row: usize, spec: &ColumnSpec, array: &dyn Array) -> Result<()> {
-    let Role::Word(words) = spec.role else {
-        return Ok(());
-    };
-    let strange = |word: Option<&str>| word.is_some_and(|word| !words.contains(&word));
-    let found = array.as_string::<i32>().iter().enumerate().find(|(_, word)| strange(*word));
-    let Some((row, Some(got))) = found else {
-        return Ok(());
-    };
-    Err(Error::UnknownWord {
-        path: path.to_owned(),
-        column: spec.name.to_owned(),
-        row: first_row + row,
-        expected: words.join("|"),
-        got: got.to_owned(),
-    })
 }
