@@ -68,6 +68,14 @@ pub enum Error {
         /// The score.
         score: String,
     },
+    /// A part that would change nothing.
+    #[error("{part}: expected a part that changes something, but {reason}")]
+    PartDoesNothing {
+        /// The part as typed.
+        part: String,
+        /// Why it changes nothing.
+        reason: String,
+    },
     /// A budget that is divided although all layers and heads share one kept set.
     #[error("allocate={allocate}: expected scope=per-layer or scope=per-head, got scope=global")]
     AllocateOf {
@@ -119,6 +127,20 @@ pub enum Error {
         recency: usize,
         /// Smallest budget with room for them.
         smallest: usize,
+    },
+    /// A reserve that takes all that is not protected, and more.
+    #[error(
+        "{select} at a budget of {budget} tokens: expected a reserve of at most {room} (what is not protected), got {reserve}"
+    )]
+    ReserveOf {
+        /// The selection.
+        select: String,
+        /// Tokens a layer.
+        budget: usize,
+        /// Tokens that the reserve asks for.
+        reserve: usize,
+        /// Tokens that are not protected.
+        room: usize,
     },
     /// A trigger that holds more between evictions than the matched size allows.
     #[error("trigger {trigger}: expected to hold at most {budget} tokens ({matched}), got more between its evictions")]
@@ -305,6 +327,10 @@ impl Hint for Error {
             Self::PartForm { .. } => Some(with_list(None)),
             Self::SelectOf { .. } => {
                 Some("select=draw works with the scores h2o, tova, snapkv, snapkv-decode and vase".to_owned())
+            }
+            Self::PartDoesNothing { .. } => Some("leave the part out, or see `epikv policies` for others".to_owned()),
+            Self::ReserveOf { .. } => {
+                Some("ask for a larger budget, or a smaller reserve in select=..+values(N)".to_owned())
             }
             Self::Infeasible { smallest, .. } | Self::InfeasibleProblems { smallest, .. } => {
                 Some(format!("ask for {smallest} tokens or more, or --skip-infeasible"))

@@ -72,4 +72,6 @@ pub use policy::parse::{NamedPolicy, PARTS};
 pub use policy::read::{Held, READERS, Reader};
 pub use policy::registry::{COMMON, FULL, POLICIES, PolicyRow, RANDOM, find};
 pub use policy::trigger::{Step, TriggerState};
-pub use policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Read, Recency, Select, Trigger};
+pub use policy::{
+    Allocate, Amount, CacheNumbers, Policy, PositionMode, Protect, Read, Recency, Reserve, ReserveBy, Select, Trigger,
+};

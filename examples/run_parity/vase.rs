@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use epikv_eviction::{Choice, Limits, Protect, Recency, Select};
+use epikv_eviction::{Amount, Choice, Limits, Protect, Recency, Reserve, ReserveBy, Select};
 use epikv_model::backend::DeviceName;
 use epikv_model::cache::HeadView;
 use epikv_model::sampler::RandomStream;
-use epikv_signals::{Pool, WindowAttention, redundancy};
+use epikv_signals::{Pool, ValueSize, WindowAttention, redundancy};
 use serde_json::Value;
 
 use crate::check::{Check, Outcome, lacking};
@@ -106,12 +106,11 @@ impl<'a> Flush<'a> {
             Some("exponential") => true,
             Some(other) => return lacking(format!("sampler {other}")),
         };
-        let (large, budget) = (parameter("n_large")?, parameter("token_budget")?);
+        let large = parameter("n_large")?;
         let by_range = |sinks: usize| -> Result<(usize, Option<Select>)> {
-            if (100 * large) % budget != 0 {
-                return lacking(format!("{large} of {budget} tokens by value range, no whole percent"));
-            }
-            Ok((sinks, Some(Select { draw, values: u8::try_from(100 * large / budget)? })))
+            let amount = Amount::Tokens(u16::try_from(large.saturating_sub(sinks))?);
+            let reserve = Reserve { by: ReserveBy::Value(ValueSize::Range), amount };
+            Ok((sinks, Some(Select { draw, reserve: Some(reserve) })))
         };
         let (sinks, select) = match word(&case["mode"])? {
             "attn" => (0, None),
@@ -201,7 +200,7 @@ fn inclusions(reference: &Value, inclusion: &Value, check: &mut Check) -> Result
     });
     let weights = &case.with_context(|| format!("no {named}"))?["flushes"][0]["sampler_input"];
     let (k, draws) = (count(&inclusion["k"])?, count(&inclusion["draws"])?);
-    let choice = Choice::new(Select { draw: true, values: 0 }, STREAM);
+    let choice = Choice::new(Select { draw: true, reserve: None }, STREAM);
     for (head, want) in list(&inclusion["frequency"])?.iter().enumerate() {
         let weights: Vec<f32> = numbers(&weights[head])?.into_iter().map(|weight| weight as f32).collect();
         let mut drawn = vec![0_usize; weights.len()];

@@ -66,7 +66,7 @@ fn labels_signals_and_evictions_are_the_same_on_another_device() {
         let recorded = ["--kernel", "explicit", "--signals", "hs_l2,surprisal,h2o_attn", "--surrogates", "19"];
         let found = ["correlate", "--traces", &traces, "--labels", device, "--out", device];
         run(&[&found[..], &recorded].concat());
-        let policies = "full,h2o,kv-key;scope=per-head";
+        let policies = "full,h2o,key-diff;scope=per-layer";
         let decoded = ["evict", "--problems", "problems.jsonl", "--policies", policies, "--budgets", "prompt+25%"];
         run(&[&decoded[..], &["--out", device, "--max-new", "60"]].concat());
         let file = |name: &str| place.path(&format!("{device}/{name}.parquet"));

@@ -25,15 +25,15 @@ fn all_policies_at_two_budgets() {
     place.problems();
     let ran = evict(&place, &["--policies", "all", "--budgets", "16,prompt+50%", "--out", "e", "--json"]).ok();
     let rows = runs(&place, "e");
-    assert_eq!(rows.len(), 2 * (2 + 18 * 2), "no labels, so no oracle");
+    assert_eq!(rows.len(), 2 * (2 + 21 * 2), "no labels, so no oracle");
     let (timings, _) = read_table::<EvictionTiming>(&place.path("e").join("eviction_timings.parquet")).unwrap();
     assert_eq!(timings.len(), rows.len());
-    let looks = |timing: &EvictionTiming| matches!(timing.policy.as_str(), "h2o" | "tova" | "raas");
-    assert!(timings.iter().all(|timing| timing.kernel.starts_with("explicit ") == looks(timing)), "{timings:?}");
+    let looks = |timing: &EvictionTiming| matches!(timing.policy.as_str(), "h2o" | "h2o-global" | "tova" | "raas");
+    assert!(timings.iter().all(|timing| timing.kernel.starts_with("explicit ") == looks(timing)));
     for row in &rows {
         assert_eq!(row.certificate, Some(true), "{row:?}");
         assert_eq!(row.budget.is_none(), row.policy.starts_with("full"));
-        assert_eq!(row.needs_attention, matches!(row.policy.as_str(), "h2o" | "tova" | "raas"));
+        assert_eq!(row.needs_attention, matches!(row.policy.as_str(), "h2o" | "h2o-global" | "tova" | "raas"));
         let waits = row.composition.contains("buffer") || row.composition.contains("prefill");
         if row.budget.as_deref() == Some("16") && !waits {
             assert_eq!((row.budget_tokens, row.held_peak), (Some(16), Some(17)));
@@ -45,7 +45,7 @@ fn all_policies_at_two_budgets() {
     assert_eq!(share.budget_tokens, full.n_new.map(|n| full.n_prompt + (n + 1) / 2));
     let json: Value = serde_json::from_str(&ran.stdout()).unwrap();
     let groups = json["groups"].as_array().unwrap();
-    assert_eq!(groups.len(), 38);
+    assert_eq!(groups.len(), 44);
     let each = |group: &&Value| group["composition"].as_str().is_some_and(|parts| parts.contains("trigger=each"));
     assert!(groups.iter().filter(each).all(|group| group["n_evictions"].as_i64() > Some(0)), "{groups:?}");
     assert_eq!(groups.iter().filter(each).count(), 2 * 13);

@@ -48,8 +48,8 @@ pub use layers::{REFERENCE_LAYERS, map_layer};
 pub use page::page;
 pub use scores::{
     AttentionRows, AttentionSum, Bands, BuildScore, Form, Frozen, Group, KeyScore, Labels, Lag, LagScore, Need,
-    OneLayer, Pool, SCORES, Score, ScoreRef, ScoreRow, ScoreSpec, Seen, Setup, SignalScore, Stamps, Step,
-    WindowAttention, WindowQueries, redundancy, score_forms, value_ranges,
+    OneLayer, Pool, SCORES, Score, ScoreRef, ScoreRow, ScoreSpec, Seen, Setup, SignalScore, Stamps, Step, ValueSize,
+    WindowAttention, WindowQueries, redundancy, score_forms, value_ranges, value_sizes,
 };
 pub use signals::{
     At, BandScore, Build, DEFAULT_WINDOW, EPIKV_LAYERS, Epikv, KvKey, LateSignal, LayerSignal, SIGNALS, ScoreSignal,

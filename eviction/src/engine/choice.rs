@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! draw      rank(j) = s(j) / E(j)      E(j) exponential with mean 1, one for each token, kept set and eviction
-//! values    rank(j) = infinity         for the tokens of the largest value range that the reserve has room for
+//! reserve   rank(j) = infinity         for the tokens of the largest values, or random ones, that it has room for
 //! ```
 //!
 //! Keeping the largest `s / E` draws without replacement, each time in proportion to the scores of what is left.
@@ -14,12 +14,15 @@ use std::ops::Range;
 
 use epikv_model::cache::RowCache;
 use epikv_model::sampler::RandomStream;
-use epikv_signals::value_ranges;
+use epikv_signals::value_sizes;
 use epikv_stats::{Ties, top_k};
 
 use crate::error::Result;
-use crate::policy::Select;
 use crate::policy::limits::Limits;
+use crate::policy::select::{ReserveBy, Select};
+
+/// The same for random reserves.
+const RESERVE: u64 = 0x7265_7365_7276_6564;
 
 /// Keeps the numbers of draws apart from those that choose tokens and from random scores, which have the same keys.
 const STREAM: u64 = 0x6472_6177_206f_6e65;
@@ -37,10 +40,14 @@ impl Choice {
         Self { select, stream: RandomStream { seed: stream.seed ^ STREAM, ..stream } }
     }
 
-    /// Tokens of a kept set that are kept for their value range.
+    /// Tokens of a kept set that are kept whatever they score.
     pub fn reserve(self, limits: &Limits, set: usize) -> usize {
-        let share = limits.of(set).saturating_mul(usize::from(self.select.values)) / 100;
-        share.saturating_sub(limits.n_first())
+        self.select.reserve(limits, set).min(limits.room(set))
+    }
+
+    /// Whether a score decides alone.
+    pub(crate) fn by_score(self) -> bool {
+        self.select.by_score()
     }
 
     /// Turns the scores of all kept sets into ranks; higher is kept.
@@ -51,8 +58,8 @@ impl Choice {
         if self.select.by_score() {
             return Ok(());
         }
-        let ranges = if self.select.values == 0 { Vec::new() } else { value_ranges(cache)? };
         let eviction = cache.last().map_or(0, |newest| newest.0 as usize) * scores.len();
+        let reserved = self.reserved(cache, eviction)?;
         for (set, scores) in scores.iter_mut().enumerate() {
             let candidates = limits.protected().candidates(scores.len());
             let slots = &cache.sets()[set];
@@ -61,17 +68,31 @@ impl Choice {
                 let pos = slots.nth(place).map_or(0, |pos| pos.0 as usize);
                 -(1.0 - self.stream.uniform(((eviction + set) << 32) | pos)).ln()
             };
-            let ranges = ranges.get(set).map_or(&[][..], Vec::as_slice);
-            self.rank_set(scores, ranges, self.reserve(limits, set), candidates, exponential);
+            let reserved = reserved.get(set).map_or(&[][..], Vec::as_slice);
+            self.rank_set(scores, reserved, self.reserve(limits, set), candidates, exponential);
         }
         Ok(())
     }
 
-    /// The same for one kept set, with value ranges where there is a reserve of so many tokens.
+    /// What ranks the tokens of the reserve in each kept set; nothing where there is no reserve.
+    fn reserved(self, cache: &RowCache, eviction: usize) -> Result<Vec<Vec<f32>>> {
+        let Some(reserve) = self.select.reserve else { return Ok(Vec::new()) };
+        let drawn_at = match reserve.by {
+            ReserveBy::Value(size) => return Ok(value_sizes(cache, size)?),
+            ReserveBy::Random => 0,
+            ReserveBy::RandomAnew => eviction,
+        };
+        let own = RandomStream { seed: self.stream.seed ^ RESERVE, ..self.stream };
+        let sets = cache.sets().iter().enumerate();
+        let number = |set: usize, pos: u32| own.uniform(((drawn_at + set) << 32) | pos as usize) as f32;
+        Ok(sets.map(|(set, held)| held.positions().map(|pos| number(set, pos.0)).collect()).collect())
+    }
+
+    /// The same for one kept set, with what ranks the tokens of a reserve of so many.
     pub fn rank_set(
         self,
         scores: &mut [f32],
-        ranges: &[f32],
+        sizes: &[f32],
         reserve: usize,
         candidates: Range<usize>,
         exponential: impl Fn(usize) -> f64,
@@ -82,7 +103,7 @@ impl Choice {
                 *score = (f64::from(score.max(0.0)) / exponential(place).max(f64::MIN_POSITIVE)) as f32;
             }
         }
-        let reserved = ranges.get(candidates.clone()).and_then(|ranges| top_k(ranges, reserve, Ties::Newer));
+        let reserved = sizes.get(candidates.clone()).and_then(|sizes| top_k(sizes, reserve, Ties::Newer));
         for place in reserved.unwrap_or_default() {
             scores[candidates.start + place] = f32::INFINITY;
         }
@@ -100,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_largest_ranges_are_kept_first() {
-        let choice = choice(Select { draw: false, values: 40 });
+        let choice = choice("top-k+values(40%)".parse().expect("a selection"));
         let protect = Protect { prompt: false, sinks: 1, recency: Recency::Tokens(1) };
         let limits = Limits::new(8, 1, protect).expect("feasible");
         let mut scores = [0.0, 5.0, 1.0, 2.0, 9.0];
@@ -111,7 +132,7 @@ mod tests {
 
     #[test]
     fn tokens_are_drawn_in_proportion_to_their_scores() {
-        let choice = choice(Select { draw: true, values: 0 });
+        let choice = choice(Select { draw: true, reserve: None });
         let mut first = [0_usize; 3];
         for draw in 0..4000 {
             let mut scores = [1.0, 2.0, 0.0, 5.0];

@@ -136,7 +136,7 @@ impl Evictor {
         if !self.trigger.due(&step) || is_reading || step.most_over() == 0 {
             return Ok(None);
         }
-        let sets = if self.score.frozen().is_some() {
+        let sets = if self.choice.by_score() && self.score.frozen().is_some() {
             self.divide_by_score(cache, None)?;
             self.lowest_frozen(&held, newest)
         } else {

@@ -95,19 +95,23 @@ impl Budget {
     /// What the budget means for one prompt under a policy, where `matched` is the size that it speaks of.
     ///
     /// # Errors
-    /// As [`Budget::limits`], or if waiting for the next eviction takes more than the budget.
+    /// As [`Budget::limits`], or if waiting for the next eviction takes more than the budget, or the reserve more than what
+    /// is not protected.
     pub fn limits_of(self, lengths: Lengths, policy: &Policy, matched: Match) -> Result<Limits> {
         let tokens = self.tokens(lengths)?;
         let after = matched.after_eviction(tokens, policy.trigger);
         let unmatched =
             || Error::Unmatched { budget: tokens, trigger: policy.trigger.to_string(), matched: matched.to_string() };
-        Limits::new(after.ok_or_else(unmatched)?, lengths.n_prompt, policy.protect).map_err(|error| match error {
+        let limits = Limits::new(after.ok_or_else(unmatched)?, lengths.n_prompt, policy.protect);
+        let limits = limits.map_err(|error| match error {
             // In terms of what was asked for.
             Error::Infeasible { budget, n_first, recency, smallest } => {
                 Error::Infeasible { budget, n_first, recency, smallest: smallest + (tokens - budget) }
             }
             error => error,
-        })
+        })?;
+        policy.select.check(&limits)?;
+        Ok(limits)
     }
 
     /// Whether it refers to the length of the generation without eviction.

@@ -15,6 +15,12 @@ pub(super) fn number(text: &str, name: &str) -> Option<usize> {
     text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
 }
 
+/// The number of `NAME(N%)`, from 1 to 99.
+pub(super) fn percent(text: &str, name: &str) -> Option<u8> {
+    let percent = text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix("%)")?;
+    percent.parse().ok().filter(|percent| (1..100).contains(percent))
+}
+
 /// The argument of a row of a table: `NAME(N)` with `N` in the range, or `NAME` for a row without a number, which has 0.
 pub(super) fn argument(text: &str, name: &str, range: Option<&RangeInclusive<usize>>) -> Option<usize> {
     match range {

@@ -18,6 +18,7 @@ pub struct Limits {
     budgets: Vec<usize>,
     n_prompt: usize,
     n_first: usize,
+    sinks: usize,
     recency: usize,
 }
 
@@ -32,16 +33,17 @@ impl Limits {
             Recency::None => (0, n_first),
             Recency::Budget => (MAX_RECENCY.min(tokens / 4), smallest_feasible(n_first)),
             Recency::Tokens(recency) => (recency, n_first.saturating_add(recency)),
+            Recency::Percent(percent) => (share(tokens, percent), smallest_with_share(n_first, percent)),
         };
         if tokens < smallest.max(1) {
             return Err(Error::Infeasible { budget: tokens, n_first, recency, smallest: smallest.max(1) });
         }
-        Ok(Self { tokens, budgets: vec![tokens], n_prompt, n_first, recency })
+        Ok(Self { tokens, budgets: vec![tokens], n_prompt, n_first, sinks: protect.sinks, recency })
     }
 
     /// For a policy that evicts nothing: no budget at all.
     pub fn unlimited(n_prompt: usize) -> Self {
-        Self { tokens: usize::MAX, budgets: vec![usize::MAX], n_prompt, n_first: n_prompt, recency: 0 }
+        Self { tokens: usize::MAX, budgets: vec![usize::MAX], n_prompt, n_first: n_prompt, sinks: 0, recency: 0 }
     }
 
     /// The same limits with the budget divided among the kept sets.
@@ -73,6 +75,16 @@ impl Limits {
         self.n_first
     }
 
+    /// Sinks among the first tokens, whether or not the prompt is protected too.
+    pub(crate) fn sinks(&self) -> usize {
+        self.sinks
+    }
+
+    /// Tokens of a kept set that are not protected.
+    pub(crate) fn room(&self, set: usize) -> usize {
+        self.of(set).saturating_sub(self.n_first + self.recency)
+    }
+
     /// Newest tokens that are protected.
     pub fn recency(&self) -> usize {
         self.recency
@@ -82,6 +94,19 @@ impl Limits {
     pub(crate) fn protected(&self) -> Protected {
         Protected { n_first: self.n_first as u32, recency: self.recency as u32 }
     }
+}
+
+/// So many percent of `tokens`, rounded down.
+fn share(tokens: usize, percent: u8) -> usize {
+    (tokens as u128 * u128::from(percent) / 100) as usize
+}
+
+/// The smallest `K` with `K - floor(K percent / 100) >= n_first`, which is `ceil(K (100 - percent) / 100) >= n_first`.
+fn smallest_with_share(n_first: usize, percent: u8) -> usize {
+    let Some(below) = n_first.checked_sub(1) else { return 0 };
+    // percent is below 100.
+    let smallest = below as u128 * 100 / u128::from(100 - percent.min(99)) + 1;
+    usize::try_from(smallest).unwrap_or(usize::MAX)
 }
 
 /// The smallest `K` with `K - min(128, floor(K/4)) >= n_first`, which is `max(K - 128, ceil(3K/4)) >= n_first`.
@@ -109,6 +134,16 @@ mod tests {
             let smallest = smallest_feasible(n_prompt);
             assert!(Limits::new(smallest, n_prompt, USUAL).is_ok(), "{n_prompt}");
             assert!(Limits::new(smallest - 1, n_prompt, USUAL).is_err(), "{n_prompt}");
+        }
+        for percent in [1, 33, 50, 99] {
+            let protect = Protect { recency: Recency::Percent(percent), ..USUAL };
+            for n_prompt in 1..300 {
+                let smallest = smallest_with_share(n_prompt, percent);
+                assert!(Limits::new(smallest, n_prompt, protect).is_ok(), "{n_prompt} {percent}");
+                assert!(Limits::new(smallest - 1, n_prompt, protect).is_err(), "{n_prompt} {percent}");
+                let limits = Limits::new(smallest, n_prompt, protect).expect("feasible");
+                assert!(limits.n_first() + limits.recency() <= smallest);
+            }
         }
         let error = Limits::new(100, 80, USUAL).expect_err("80 + 25 > 100");
         assert_eq!(

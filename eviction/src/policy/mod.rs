@@ -10,7 +10,7 @@ pub(crate) mod parse;
 pub(crate) mod protect;
 pub(crate) mod read;
 pub(crate) mod registry;
-mod select;
+pub(crate) mod select;
 pub(crate) mod trigger;
 
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 pub use allocate::Allocate;
 pub use protect::{Protect, Recency};
 pub use read::Read;
-pub use select::Select;
+pub use select::{Amount, Reserve, ReserveBy, Select};
 pub use trigger::Trigger;
 
 /// At which rotary position a new token stands after evictions.
@@ -90,13 +90,35 @@ impl Policy {
     /// A selection that the score does not fit, or a budget that is divided although there is one kept set.
     pub fn check(&self) -> Result<()> {
         let Self { score, select, allocate, scope, .. } = *self;
-        if !select.by_score() && !score.is_live() || select.draw && !score.is_weight() {
-            let expected =
-                if select.draw { "is a weight and never below zero" } else { "is computed from what is held" };
+        if select.draw && !score.is_weight() {
+            let expected = "is a weight and never below zero";
             return Err(Error::SelectOf { select: select.to_string(), expected, score: score.to_string() });
         }
         if !allocate.is_even() && scope == Scope::Global {
             return Err(Error::AllocateOf { allocate: allocate.to_string() });
+        }
+        self.check_that_parts_do_something()
+    }
+
+    /// Refuses the parts that would be accepted and change nothing.
+    fn check_that_parts_do_something(&self) -> Result<()> {
+        let nothing = |part: String, reason: String| Err(Error::PartDoesNothing { part, reason });
+        if self.seed != 0 && !self.draws() {
+            return nothing(format!("seed={}", self.seed), "nothing is drawn".to_owned());
+        }
+        let one_number = !self.score.is_by_set() && self.select.by_score();
+        if self.scope != Scope::Global && one_number && self.allocate.is_even() && self.read.is_all() {
+            let reason = format!("the score {} has one number a token, the same in each kept set", self.score);
+            return nothing(format!("scope={}", scope_name(self.scope)), reason);
+        }
+        if !self.has_budget() {
+            let full = registry::COMMON.parts();
+            let idle = ["score", "protect", "allocate", "select", "scope", "position"];
+            let mut given = self.parts().into_iter().zip(full);
+            let other = given.find(|((name, value), (_, of_full))| idle.contains(name) && value != of_full);
+            if let Some(((name, value), _)) = other {
+                return nothing(format!("{name}={value}"), "trigger=never evicts nothing".to_owned());
+            }
         }
         Ok(())
     }

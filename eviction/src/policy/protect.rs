@@ -6,10 +6,11 @@ use std::str::FromStr;
 use epikv_model::cache::{Pos, SlotMap};
 
 use crate::error::{Error, Result};
-use crate::policy::forms::{number, wrong};
+use crate::policy::forms::{number, percent, wrong};
 
 /// The values of the part.
-pub(crate) const FORMS: &str = "nothing, or prompt, sinks(N), recency, recency(N) joined by +";
+pub(crate) const FORMS: &str =
+    "nothing, or prompt, sinks(N), recency, recency(N), recency(N%) of the budget, joined by +";
 
 /// What is kept whatever it scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub enum Recency {
     Budget,
     /// So many.
     Tokens(usize),
+    /// So many percent of the budget, rounded down; below 100.
+    Percent(u8),
 }
 
 impl fmt::Display for Protect {
@@ -39,6 +42,7 @@ impl fmt::Display for Protect {
             Recency::None => None,
             Recency::Budget => Some("recency".to_owned()),
             Recency::Tokens(tokens) => Some(format!("recency({tokens})")),
+            Recency::Percent(percent) => Some(format!("recency({percent}%)")),
         };
         let sinks = (self.sinks > 0).then(|| format!("sinks({})", self.sinks));
         let parts: Vec<String> =
@@ -62,6 +66,8 @@ impl FromStr for Protect {
                 protect.recency = Recency::Budget;
             } else if let Some(tokens) = number(part, "recency") {
                 protect.recency = Recency::Tokens(tokens);
+            } else if let Some(percent) = percent(part, "recency") {
+                protect.recency = Recency::Percent(percent);
             } else if let Some(sinks) = number(part, "sinks") {
                 protect.sinks = sinks;
             } else {

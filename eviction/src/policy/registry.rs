@@ -1,9 +1,10 @@
 //! The table of all policies. A new policy is a row here. If it needs a new part, the part is a file of its own.
 
 use epikv_model::cache::Scope;
-use epikv_signals::ScoreRef;
+use epikv_signals::{ScoreRef, ValueSize};
 
 use crate::error::{Error, Result};
+use crate::policy::select::{Amount, Reserve, ReserveBy};
 use crate::policy::{Allocate, CacheNumbers, Policy, PositionMode, Protect, Read, Recency, Select, Trigger};
 
 /// A row of the table.
@@ -41,6 +42,12 @@ pub const COMMON: Policy = Policy {
     seed: 0,
 };
 
+/// The reserve of `VaSE`.
+const VALUE_QUARTER: Reserve = Reserve { by: ReserveBy::Value(ValueSize::Range), amount: Amount::Percent(25) };
+
+/// 4 sinks and the recent tokens.
+const SINKS: Protect = Protect { prompt: false, sinks: 4, recency: Recency::Budget };
+
 /// Name of the row that every other is compared with.
 pub const FULL: &str = "full";
 
@@ -73,7 +80,7 @@ pub static POLICIES: &[PolicyRow] = &[
         doc: "Keeps the first 4 tokens and the newest tokens; the rest of the prompt may be evicted",
         source: "StreamingLLM (arXiv 2309.17453). Differs from the published code in: positions are those of the whole \
                  sequence, not of the cache",
-        policy: Policy { protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget }, ..COMMON },
+        policy: Policy { protect: SINKS, ..COMMON },
     },
     PolicyRow {
         name: "streaming-llm",
@@ -98,6 +105,15 @@ pub static POLICIES: &[PolicyRow] = &[
         source: "H2O (arXiv 2306.14048). Differs from the published code in: the prompt is protected, query heads of a \
                  group share a kept set by their mean, sums are f32, recency is min(128, K/4) and not K/2",
         policy: Policy { score: score("h2o"), scope: Scope::PerHead, ..COMMON },
+    },
+    PolicyRow {
+        name: "h2o-global",
+        doc: "Keeps the 4 first tokens, the recent ones and those that generated tokens attended to most, by one choice for \
+              all layers and heads",
+        source: "H2O as EpiKV's authors run it (arXiv 2606.26472): rows of generated tokens alone, mean over layers and \
+                 heads. Differs from the published runs in: positions, which are logical; theirs are `position=rewound`. \
+                 H2O itself (arXiv 2306.14048) keeps K/2 recent tokens: `protect=recency(50%)`",
+        policy: Policy { score: score("h2o").with("decode"), protect: SINKS, ..COMMON },
     },
     PolicyRow {
         name: "tova",
@@ -164,8 +180,33 @@ pub static POLICIES: &[PolicyRow] = &[
                  neighbours are by position",
         policy: Policy {
             score: score("vase"),
-            protect: Protect { prompt: false, sinks: 4, recency: Recency::Budget },
-            select: Select { draw: true, values: 25 },
+            protect: SINKS,
+            select: Select { draw: true, reserve: Some(VALUE_QUARTER) },
+            trigger: Trigger::Buffer(64),
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "vase-random",
+        doc: "Keeps the 4 first tokens, the recent ones and a random sample drawn anew at each eviction, for each layer and \
+              KV head",
+        source: "VaSE (arXiv 2606.03928), section 3, its random eviction: a buffer of 64",
+        policy: Policy {
+            score: score("random-anew"),
+            protect: SINKS,
+            trigger: Trigger::Buffer(64),
+            scope: Scope::PerHead,
+            ..COMMON
+        },
+    },
+    PolicyRow {
+        name: "evict-largest-value",
+        doc: "Evicts the tokens with the largest value ranges, for each layer and KV head: a check that values matter",
+        source: "VaSE (arXiv 2606.03928), section 3: 4 sinks, a buffer of 64",
+        policy: Policy {
+            score: score("small-values"),
+            protect: SINKS,
             trigger: Trigger::Buffer(64),
             scope: Scope::PerHead,
             ..COMMON

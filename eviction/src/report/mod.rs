@@ -11,6 +11,8 @@ pub use self::csv::csv;
 pub use self::plot::accuracy_plot;
 pub use self::sections::swap;
 
+use epikv_words::exact_p;
+
 use self::table::{UNDEFINED, budget, bytes, number, percent, percents, table};
 use crate::analysis::cost::Cost;
 use crate::analysis::group::Group;
@@ -189,8 +191,8 @@ pub fn comparison(summary: &Summary) -> String {
                 paired.losses.to_string(),
                 percent(paired.difference),
                 percents(paired.lo.zip(paired.hi)),
-                format!("{:.4}", paired.p),
-                format!("{:.4}", paired.p_adjusted),
+                exact_p(paired.p),
+                exact_p(paired.p_adjusted),
                 if paired.primary { "primary" } else { "exploratory" }.to_owned(),
                 paired.n_for_margin.map_or(UNDEFINED.to_owned(), |n| n.to_string()),
                 paired.verdict.clone(),

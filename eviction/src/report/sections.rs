@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use epikv_words::exact_p;
+
 use super::table::{UNDEFINED, budget, percent, percents, table};
 use crate::analysis::group::Group;
 use crate::analysis::summary::Summary;
@@ -56,7 +58,7 @@ pub(super) fn strata(summary: &Summary) -> String {
         group.versus.iter().flat_map(move |paired| {
             let agree = paired
                 .heterogeneity
-                .map_or(UNDEFINED.to_owned(), |h| format!("chi2({}) = {:.2}, p = {:.4}", h.df, h.chi2, h.p));
+                .map_or(UNDEFINED.to_owned(), |h| format!("chi2({}) = {:.2}, p {}", h.df, h.chi2, exact_p(h.p)));
             let pooled = (!paired.strata.is_empty()).then(|| {
                 let counts = [paired.n_pairs, paired.wins, paired.losses];
                 ("all".to_owned(), counts, agree)

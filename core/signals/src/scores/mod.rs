@@ -17,7 +17,7 @@ mod score;
 mod signal_score;
 mod stamps;
 mod table;
-mod value_range;
+mod value_size;
 mod window;
 
 pub use attention_sum::{AttentionRows, AttentionSum};
@@ -32,5 +32,5 @@ pub use score::{Labels, Need, Score, ScoreSpec, Setup, Step};
 pub use signal_score::SignalScore;
 pub use stamps::Stamps;
 pub use table::SCORES;
-pub use value_range::value_ranges;
+pub use value_size::{ValueSize, value_ranges, value_sizes};
 pub use window::{Group, Pool, Seen, WindowAttention, WindowQueries, redundancy};

@@ -1,6 +1,7 @@
 //! A number in [0, 1) that depends on seed, problem, sample, position and kept set only.
 //!
 //! One kept set for all heads has the numbers of set 0. With a set for each layer or head, each set draws for itself.
+//! `random-anew` draws again at each eviction, so that its numbers also depend on the newest position.
 
 use epikv_model::cache::{Pos, RowCache};
 use epikv_model::sampler::RandomStream;
@@ -19,6 +20,7 @@ pub(crate) static SPEC: ScoreSpec = ScoreSpec {
     source: "baseline",
     needs: &[Need::RandomNumbers],
     frozen: true,
+    by_set: true,
     ..ScoreSpec::BLANK
 };
 
@@ -58,6 +60,38 @@ impl Score for Random {
 
     fn frozen(&self) -> Option<&Frozen> {
         Some(&self.numbers)
+    }
+}
+
+pub(crate) static ANEW: ScoreSpec = ScoreSpec {
+    name: "random-anew",
+    doc: "A random number, drawn at each eviction for each token and kept set",
+    source: "VaSE (arXiv 2606.03928), section 3, its random eviction",
+    needs: &[Need::RandomNumbers],
+    ..ScoreSpec::BLANK
+};
+
+#[derive(Debug)]
+struct RandomAnew {
+    stream: RandomStream,
+}
+
+/// The row of the table.
+pub(crate) const ANEW_ROW: ScoreRow = ScoreRow::plain(&ANEW, |setup| Ok(Box::new(RandomAnew { stream: setup.stream })));
+
+impl Score for RandomAnew {
+    fn spec(&self) -> &'static ScoreSpec {
+        &ANEW
+    }
+
+    fn scores(&self, cache: &RowCache) -> Result<Vec<Vec<f32>>> {
+        let n_sets = cache.sets().len();
+        let newest = cache.last().map_or(0, |pos| pos.0 as usize);
+        let sets = cache.sets().iter().enumerate();
+        let of = |(set, held): (usize, &epikv_model::cache::SlotMap)| {
+            held.positions().map(|pos| drawn(newest * n_sets + set, pos, self.stream)).collect()
+        };
+        Ok(sets.map(of).collect())
     }
 }
 

@@ -45,6 +45,12 @@ impl ScoreRef {
         None
     }
 
+    /// The same score with an argument, as the row writes it out.
+    #[must_use]
+    pub const fn with(self, argument: &'static str) -> Self {
+        Self { argument, ..self }
+    }
+
     /// What the tables say of it.
     pub fn spec(&self) -> &'static ScoreSpec {
         self.row.spec
@@ -98,6 +104,11 @@ impl ScoreRef {
     /// Whether it is computed from what is held, and not given once when a token is fed.
     pub fn is_live(&self) -> bool {
         !self.spec().frozen
+    }
+
+    /// Whether a token can score otherwise in another kept set.
+    pub fn is_by_set(&self) -> bool {
+        self.is_live() || self.spec().by_set
     }
 
     /// Whether it is a weight that tokens can be drawn by: computed from what is held and never below zero.

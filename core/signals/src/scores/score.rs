@@ -27,14 +27,25 @@ pub struct ScoreSpec {
     pub forms: &'static [&'static str],
     /// Whether a token is scored once, when it is fed; otherwise all tokens held are scored again at each eviction.
     pub frozen: bool,
+    /// Whether a frozen score gives a token other numbers in other kept sets; what is computed from what is held always does.
+    pub by_set: bool,
     /// Whether tokens can be drawn in proportion to it: it is computed from what is held and never below zero.
     pub weight: bool,
 }
 
 impl ScoreSpec {
     /// Blank fields for a row to replace: no source, nothing needed, no argument, computed from what is held.
-    pub const BLANK: Self =
-        Self { name: "", doc: "", source: "", differs: "", needs: &[], forms: &[], frozen: false, weight: false };
+    pub const BLANK: Self = Self {
+        name: "",
+        doc: "",
+        source: "",
+        differs: "",
+        needs: &[],
+        forms: &[],
+        frozen: false,
+        by_set: false,
+        weight: false,
+    };
 }
 
 /// What a score is computed from.

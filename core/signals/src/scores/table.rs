@@ -6,6 +6,7 @@ use super::row::ScoreRow;
 pub static SCORES: &[ScoreRow] = &[
     super::recency::ROW,
     super::random::ROW,
+    super::random::ANEW_ROW,
     super::epikv::ROW,
     super::epikv::RAW_ROW,
     super::layer::ROW,
@@ -22,5 +23,6 @@ pub static SCORES: &[ScoreRow] = &[
     super::lag_held::LAG_KV_ROW,
     super::lag_held::EPIKV_LAG_ROW,
     super::lag_held::EPIKV_LAG_KEY_ROW,
+    super::value_size::ROW,
     super::labels::ROW,
 ];

@@ -100,8 +100,11 @@ fn heaps_and_sums_keep_what_sorting_keeps() {
                 (Trigger::Every(5), Scope::PerLayer),
                 (Trigger::Buffer(4), Scope::Global),
             ] {
-                for select in [Select::TOP_K, Select { draw: true, values: 0 }, Select { draw: false, values: 75 }] {
-                    if select.by_score() || score.is_weight() {
+                for select in
+                    ["top-k", "draw", "top-k+values(75%)", "top-k+l2(2)", "top-k+random(2)", "draw+random-anew(2)"]
+                {
+                    let select: Select = select.parse().expect(select);
+                    if !select.draw || score.is_weight() {
                         let policy = Policy { score, protect, select, trigger, scope, ..base };
                         check(&decoder, &policy, &Limits::new(12, N_PROMPT, protect).expect("feasible"), 40);
                     }
