@@ -267,6 +267,9 @@ pub(crate) struct DemoArgs {
     /// Folder of the results. It must be new, or written by an earlier demo.
     #[arg(long, value_name = "DIR", default_value = "demo")]
     pub(crate) out: PathBuf,
+    /// Measure what the papers' claims need as well, on more problems, and write claims.md.
+    #[arg(long)]
+    pub(crate) claims: bool,
     /// Number of threads; all cores by default.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     pub(crate) threads: Option<u16>,
@@ -301,6 +304,9 @@ pub(crate) struct ClaimsArgs {
     /// JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+    /// A page in Markdown instead of text.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 /// `epikv schema`.

@@ -141,7 +141,7 @@ impl Analysis {
             predictable::markdown(&self.predictable, ready.n_layers(), settings),
             of_difficulty,
             of_groups,
-            enrichment::markdown(&self.enriched),
+            enrichment::markdown(&self.enriched, settings.surrogates),
             self.decided.markdown(),
             reference.map(epikv_analyzer::published::markdown).unwrap_or_default(),
         ];

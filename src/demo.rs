@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Parser;
+use epikv_analyzer::claims::TRUNCATED;
 use epikv_schemas::{EvictionRun, LabelToken, LabelTrace, LabelWindow, Manifest, Record, Trace, read_table};
 use epikv_tasks::problem::write_problems;
 use epikv_tasks::tiny::Level;
@@ -19,13 +20,15 @@ use crate::cli::{Cli, Command, DemoArgs};
 use crate::job::Job;
 use crate::output::Done;
 use crate::report::Refused;
-use crate::{correlate, evict, golds, label, problems, trace};
+use crate::{claims, correlate, evict, golds, label, problems, trace};
 
 /// Problems, drawn with this seed.
 const N_PROBLEMS: usize = 20;
 const SEED: u64 = 2026;
 
-const POLICIES: &str = "full,window,streaming-llm-absolute,random,h2o,kv-key,epikv,epikv-raw,oracle-labels";
+/// `random`, `h2o`, `key-diff` and `r-kv` choose once for all heads and for each head.
+const POLICIES: &str = "full,window,streaming-llm-absolute,random,random;scope=per-head,h2o,h2o;scope=global,key-diff,\
+     key-diff;scope=global,r-kv,r-kv;scope=global,kv-key,epikv,epikv-raw,oracle-labels";
 const BUDGETS: &str = "prompt+25%,prompt+50%";
 
 /// The families that the demo shows; all of them take a minute more.
@@ -37,6 +40,22 @@ const CORRELATE: &[&str] = &[
     "--surrogates",
     "199",
 ];
+
+/// Problems for claims: a difference of six answers is seen.
+const CLAIM_PROBLEMS: usize = 40;
+
+/// The signals that claims are about, with attention weights.
+const CLAIM_SIGNALS: &str = "hs_l2,hs_cos,kv_key_var,kv_key_var_prerope,kv_key_norm,kv_key_norm_prerope,kv_val_norm,\
+     kv_val_range,surprisal,attn_entropy,h2o_attn,epikv,epikv_raw";
+
+/// The policies that claims compare.
+const CLAIM_POLICIES: &str = "full,window,random,h2o,h2o;scope=global,h2o-global,h2o-global;position=rewound,\
+     kv-key,epikv,epikv-raw,\
+     epikv-lag,raas,r-kv,snapkv-decode,snapkv-decode;select=top-k+values(10%),snapkv-decode;select=top-k+values(50%),\
+     vase,vase;select=draw,vase;select=top-k+values(25%)";
+
+/// Where the claims' page goes.
+const CLAIMS_PAGE: &str = "claims.md";
 
 /// New tokens of a trace at most; the longest solution has about 450.
 const MAX_NEW: &str = "480";
@@ -76,7 +95,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let (problem_file, trace_file) = (out.join(PROBLEMS), out.join("traces.parquet"));
     let mut job = Job::open(COMMAND, out, &[PROBLEMS], true)?;
     // First of all, so that the folder of a demo that was killed is known to be one.
-    let made = problems::tiny(Level::Default, SEED, N_PROBLEMS);
+    let n_problems = if args.claims { CLAIM_PROBLEMS } else { N_PROBLEMS };
+    let made = problems::tiny(Level::Default, SEED, n_problems);
     job.file_by(PROBLEMS, |path| Ok(write_problems(path, &made)?))?;
     job.finish()?;
 
@@ -88,7 +108,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         let (device, dtype) = (args.device.device.to_string(), args.device.dtype.to_string());
         typed.extend(["--device".into(), device.into(), "--dtype".into(), dtype.into()]);
         // Only correlation has no rows that run together.
-        let batch = (name != "correlate").then(|| ["--batch".into(), N_PROBLEMS.to_string().into()]);
+        let batch = (name != "correlate").then(|| ["--batch".into(), n_problems.to_string().into()]);
         typed.extend(batch.into_iter().flatten());
         typed.extend(args.quiet.then(|| "--quiet".into()));
         typed.extend(flags.iter().flat_map(|(flag, path)| [flag.into(), path.into()]));
@@ -111,13 +131,25 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     {
         done(label::run(&args))?;
     }
+    if args.claims {
+        let (folder, words) = (out.join(TRUNCATED), ["--max-new", ANSWER_TOKENS, "--intervention", "truncate"]);
+        if let Command::Label(args) = step("label", &[("--traces", &trace_file), ("--out", &folder)], &words)? {
+            done(label::run(&args))?;
+        }
+    }
+    let mut words = CORRELATE.to_vec();
+    if args.claims {
+        words[1] = CLAIM_SIGNALS;
+        words.extend(["--kernel", "explicit"]);
+    }
     if let Command::Correlate(args) =
-        step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], CORRELATE)?
+        step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], &words)?
     {
         done(correlate::run(&args))?;
         reports.push(std::fs::read_to_string(out.join(REPORT))?);
     }
-    let words = ["--policies", POLICIES, "--budgets", BUDGETS, "--max-new", MAX_NEW];
+    let policies = if args.claims { CLAIM_POLICIES } else { POLICIES };
+    let words = ["--policies", policies, "--budgets", BUDGETS, "--max-new", MAX_NEW];
     if let Command::Evict(args) =
         step("evict", &[("--problems", &problem_file), ("--labels", out), ("--out", out)], &words)?
     {
@@ -131,9 +163,18 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     let mut job = Job::open(COMMAND, out, &[REPORT], true)?;
     job.file(REPORT, reports.join("\n"))?;
     job.finish()?;
+    let decided = if args.claims {
+        let (page, short) = claims::page(out)?;
+        let mut job = Job::open(COMMAND, out, &[CLAIMS_PAGE], true)?;
+        job.file(CLAIMS_PAGE, page)?;
+        job.finish()?;
+        format!("claims\n{short}")
+    } else {
+        String::new()
+    };
 
     let seconds = started.elapsed().as_secs_f64();
-    writeln!(std::io::stderr(), "\nself-check\n{shown}{seconds:.0} seconds -> {}", out.display())?;
+    writeln!(std::io::stderr(), "\nself-check\n{shown}\n{decided}{seconds:.0} seconds -> {}", out.display())?;
     if args.json {
         let checks: Vec<_> = checks.iter().map(|check| json!({ "what": check.what, "good": check.good })).collect();
         writeln!(std::io::stdout(), "{}", json!({ "checks": checks, "checks_ok": good, "seconds": seconds }))?;

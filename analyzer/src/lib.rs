@@ -26,6 +26,7 @@
 //! ```
 
 mod beside;
+pub mod claims;
 #[cfg(test)]
 mod decode_loop;
 mod error;
@@ -41,10 +42,7 @@ pub use beside::at_budget::{AtBudget, decide};
 pub use beside::reference::Reference;
 pub use beside::replay::{Decisions, Limits, MAX_MEASURED, replay, survivors};
 pub use beside::token_class::TokenClass;
-pub use beside::{
-    between, between_groups, claim_verdict, claims, compare, difficulty, enrichment, groups, predictable, published,
-    selection,
-};
+pub use beside::{between, between_groups, compare, difficulty, enrichment, groups, predictable, published, selection};
 pub use error::{Error, InputError, Result};
 pub use record::{Column, RecordOptions, Recording, WindowFrom, record};
 pub use study::bands::{Band, BandMean};

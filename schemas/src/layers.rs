@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// One value a layer, undefined ones `None`. All rows of a table carry the same layers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PerLayer {
     layers: Arc<[u16]>,
     values: Vec<Option<f32>>,

@@ -51,7 +51,7 @@ macro_rules! record {
         )+
     ) => {
         $(#[doc = $table_doc])+
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         $vis struct $Record {
             $( $(#[doc = $doc])+ pub $field: $Type, )+
         }

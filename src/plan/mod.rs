@@ -23,6 +23,11 @@ pub(crate) fn requests_of_the_paper(tokens: u64) -> Option<u64> {
     requests(LLAMA_8B, Room { bytes: 80.0 * GIB, share: 0.9 }, tokens, 2)
 }
 
+/// GiB of the attention maps of all layers of that model over a prompt, in 16 bits.
+pub(crate) fn attention_gib_of_the_paper(tokens: u64) -> f64 {
+    LLAMA_8B.attention_bytes(tokens, 2) as f64 / GIB
+}
+
 /// What is planned.
 struct Plan {
     shape: Shape,

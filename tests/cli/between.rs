@@ -1,8 +1,8 @@
 //! `epikv correlate` across signals, kinds of tokens, problem sets, models and difficulty.
 
 use epikv_schemas::{
-    ComparisonRow, Correlations, CorrelationsByLag, DifficultyRow, EnrichmentRow, GroupPair, HeterogeneityRow, Record,
-    read_table,
+    ComparisonRow, Correlations, CorrelationsByLag, CorrelationsByTrace, DifficultyRow, EnrichmentRow, GroupPair,
+    HeterogeneityRow, Record, read_table,
 };
 
 use crate::correlate::{CORRELATE, labelled};
@@ -104,20 +104,27 @@ fn problem_sets_models_and_difficulty() {
     run("second", &more).ok();
 
     let pooled: Vec<Correlations> = rows(&place, "second");
-    // Each problem set has figures of its own, as the rolling mean that the claim is about.
-    let claims = place.epikv(&["claims", "--run", "second"]).ok().stdout();
-    for set in ["products", "sums", "sums+products"] {
-        let is = |r: &&Correlations| {
-            (r.dataset.as_str(), r.signal.as_str(), r.smoothing.as_str(), r.scope.as_str())
-                == (set, "hs_l2", "mean64", "pooled")
+    // The claim about band A, layers 0 and 1 of four, has a part for each set of three problems or more and each layer.
+    let claims = place.epikv(&["claims", "--run", "second", "--json"]).ok().stdout();
+    let claims: serde_json::Value = serde_json::from_str(&claims).unwrap();
+    let band = claims["claims"].as_array().unwrap().iter().find(|row| row["claim"]["id"] == "positive-band").unwrap();
+    let by_trace: Vec<CorrelationsByTrace> = rows(&place, "second");
+    for (part, layer) in band["parts"].as_array().unwrap().iter().zip(0..2) {
+        let is = |r: &&CorrelationsByTrace| {
+            (r.dataset.as_str(), r.source.as_str(), r.signal.as_str(), r.smoothing.as_str(), r.layer)
+                == ("sums", "model", "hs_l2", "mean64", Some(layer))
         };
-        // Of four layers, 0 and 1 are band A.
-        let band: Vec<f64> = pooled.iter().filter(is).filter(|r| r.layer < Some(2)).filter_map(|r| r.rho).collect();
-        let mean = f64::midpoint(band[0], band[1]);
-        let line = format!("{set}, mean64, pooled, band A = layers 7-13 of 32 -> 0-1: mean rho {mean:+.3}, ");
-        assert!(claims.contains(&line), "{line}\n{claims}");
-        assert!(claims.contains(&format!("{set}: mean64 has the larger pooled |rho| than raw in ")), "{claims}");
+        let z: Vec<f64> = by_trace.iter().filter(is).filter_map(|r| r.rho).map(f64::atanh).collect();
+        let mean = z.iter().sum::<f64>() / z.len() as f64;
+        assert_eq!((part["dataset"].as_str(), part["n"].as_u64(), z.len()), (Some("sums"), Some(3), 3), "{part}");
+        assert!((part["estimate"].as_f64().unwrap() - mean.tanh()).abs() < 1e-9, "{part}");
     }
+    assert_eq!((band["parts"].as_array().unwrap().len(), band["verdict"].as_str()), (2, Some("not distinguishable")));
+    let page = place.epikv(&["claims", "--run", "second", "--markdown"]).ok().stdout();
+    assert!(page.starts_with("# The claims of the papers") && page.contains("\n## positive-band\n"), "{page}");
+    // Without a run arithmetic decides alone.
+    let alone = place.epikv(&["claims"]).ok().stdout();
+    assert!(alone.contains("0 of them by measurement") && alone.contains("verdict: contradicted"), "{alone}");
     let mut sets: Vec<&str> = pooled.iter().map(|row| row.dataset.as_str()).collect();
     sets.dedup();
     assert_eq!(sets, ["products", "sums", "sums+products"]);

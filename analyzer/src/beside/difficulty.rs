@@ -22,7 +22,7 @@ use crate::beside::groups::{Contrast, Group};
 use crate::study::problems::Problems;
 use crate::study::resamples::Resamples;
 use crate::study::settings::Settings;
-use crate::study::tested::p_text;
+use crate::study::tested::drawn_p_text;
 
 /// Problems that a coefficient over problems needs.
 const MIN_PROBLEMS: usize = 4;
@@ -169,18 +169,18 @@ pub fn markdown(found: &[WithDifficulty], what: &str, settings: &Settings) -> St
             Unit::Interaction => Some(format!(
                 "{start}: layer x difficulty over {} problems, sum of squared rho {statistic:.2}, p {}",
                 row.n_problems,
-                p_text(row.p)
+                drawn_p_text(row.p, settings.surrogates)
             )),
             Unit::Contrast(contrast) => Some(format!(
                 "{start}: {} correlates with difficulty at {statistic:+.2} {interval}, p {}",
                 contrast.name(),
-                p_text(row.p)
+                drawn_p_text(row.p, settings.surrogates)
             )),
             Unit::Layer(layer) => row.p_maxt.filter(|p| *p <= LEVEL).map(|p_maxt| {
                 format!(
                     "{start}: layer {layer} correlates with difficulty at {statistic:+.2} {interval}, p {} of all \
                      layers",
-                    p_text(Some(p_maxt))
+                    drawn_p_text(Some(p_maxt), settings.surrogates)
                 )
             }),
         }

@@ -31,7 +31,7 @@ use crate::study::pools::problems;
 use crate::study::problems::Problems;
 use crate::study::sample::Sample;
 use crate::study::settings::Settings;
-use crate::study::tested::p_text;
+use crate::study::tested::drawn_p_text;
 use crate::study::tested::{self, Tested};
 
 /// Column of the set of important tokens.
@@ -225,8 +225,9 @@ fn of_classes(
     found
 }
 
-/// What the page says: the important tokens with their counts, the other sets as a table of ratios.
-pub fn markdown(found: &[Enrichment]) -> String {
+/// What the page says: the important tokens with their counts and p-values of so many draws, the other sets as a table of
+/// ratios.
+pub fn markdown(found: &[Enrichment], surrogates: usize) -> String {
     if found.is_empty() {
         return String::new();
     }
@@ -240,8 +241,8 @@ pub fn markdown(found: &[Enrichment]) -> String {
             e.n_set,
             e.expected,
             ratio(e),
-            p_text(e.tested.p_cross),
-            p_text(e.tested.p_shift)
+            drawn_p_text(e.tested.p_cross, surrogates),
+            drawn_p_text(e.tested.p_shift, surrogates)
         )
     };
     let labels: Vec<String> = found.iter().filter(|e| e.set == LABEL).map(line).collect();
@@ -340,7 +341,7 @@ mod tests {
         let kept = get("kept", TokenClass::Operator);
         assert_eq!((kept.n_set, kept.n_tokens), (9 * 14, 9 * 54));
         assert!(kept.ratio() > Some(2.0), "{kept:?}");
-        let page = markdown(&found);
+        let page = markdown(&found, 199);
         assert!(page.contains("- d: digit are ") && page.contains("| d | kept | epikv |"), "{page}");
         assert_eq!(page.matches("\n| d |").count(), 2, "a line a set: {page}");
     }

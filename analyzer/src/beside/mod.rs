@@ -5,8 +5,6 @@ pub(crate) mod agreement;
 pub(crate) mod at_budget;
 pub mod between;
 pub mod between_groups;
-pub mod claim_verdict;
-pub mod claims;
 pub mod compare;
 pub mod difficulty;
 pub mod enrichment;

@@ -6,6 +6,7 @@
 use epikv_stats::adjust::benjamini_hochberg;
 use epikv_stats::permutation::max_t_p;
 use epikv_stats::surrogate::{Null, Statistics, Surrogate, Surrogates};
+use epikv_words::{exact_p, resampled_p};
 
 use crate::study::join::Labelled;
 use crate::study::problems::Problems;
@@ -118,13 +119,14 @@ pub(crate) fn adjust(family: &mut [&mut Tested]) {
     }
 }
 
-/// A p-value; `-` where it is undefined.
+/// An exact p-value, or one of a formula; `-` where it is undefined.
 pub(crate) fn p_text(p: Option<f64>) -> String {
-    match p {
-        Some(p) if p < 0.001 => "<0.001".to_owned(),
-        Some(p) => format!("{p:.3}"),
-        None => "-".to_owned(),
-    }
+    p.map_or_else(|| "-".to_owned(), exact_p)
+}
+
+/// The p-value of a test that drew so many times; `-` where it is undefined.
+pub(crate) fn drawn_p_text(p: Option<f64>, replicates: usize) -> String {
+    p.map_or_else(|| "-".to_owned(), |p| resampled_p(p, replicates))
 }
 
 #[cfg(test)]
@@ -151,7 +153,8 @@ mod tests {
 
     #[test]
     fn small_p_values_are_not_written_out() {
-        assert_eq!([Some(0.0004), Some(0.05), None].map(p_text), ["<0.001", "0.050", "-"]);
+        assert_eq!([Some(0.00004), Some(0.05), None].map(p_text), ["< 0.0001", "0.0500", "-"]);
+        assert_eq!([Some(0.005), Some(0.05), None].map(|p| drawn_p_text(p, 199)), ["<= 0.005", "0.050", "-"]);
     }
 
     #[test]

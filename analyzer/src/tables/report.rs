@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use epikv_words::resampled_p;
+
 use crate::study::baseline::EMBEDDING;
 use crate::study::findings::Source;
 use crate::study::settings::Settings;
@@ -28,7 +30,7 @@ pub fn markdown(summary: &Summary, settings: &Settings) -> String {
     let mut text = String::new();
     for dataset in &summary.datasets {
         heading(&mut text, dataset);
-        let rows: Vec<[String; N]> = dataset.rows.iter().map(cells).collect();
+        let rows: Vec<[String; N]> = dataset.rows.iter().map(|row| cells(row, settings.surrogates)).collect();
         table(&mut text, &rows);
         text.push('\n');
     }
@@ -83,7 +85,7 @@ fn heading(text: &mut String, dataset: &DatasetSummary) {
     );
 }
 
-fn cells(row: &SummaryRow) -> [String; N] {
+fn cells(row: &SummaryRow, surrogates: usize) -> [String; N] {
     let is_baseline =
         row.source == Source::None.name() || (row.source, row.signal) == (Source::Model.name(), EMBEDDING);
     let source = if is_baseline { "baseline" } else { row.source };
@@ -99,7 +101,7 @@ fn cells(row: &SummaryRow) -> [String; N] {
         (rho, _) => signed(rho),
     };
     let z = match (row.z_null, row.p_cross) {
-        (Some(z), Some(p)) => format!("{z:+.1} ({p:.3})"),
+        (Some(z), Some(p)) => format!("{z:+.1} ({})", resampled_p(p, surrogates)),
         _ => "-".to_owned(),
     };
     let peak = row.peak.map_or_else(|| "-".to_owned(), |(lag, rho)| format!("{rho:+.3} at {lag:+}"));
@@ -148,15 +150,15 @@ mod tests {
 
     #[test]
     fn undefined_is_a_dash() {
-        assert_eq!(cells(&row(None, None))[4..], ["-", "-", "-", "-", "-", "0.500"].map(str::to_owned));
-        assert_eq!(cells(&row(Some(0.25), None))[4], "+0.250 [-]");
-        assert_eq!(cells(&row(Some(-0.25), Some([-0.5, 0.125])))[4], "-0.250 [-0.500, +0.125]");
+        assert_eq!(cells(&row(None, None), 199)[4..], ["-", "-", "-", "-", "-", "0.500"].map(str::to_owned));
+        assert_eq!(cells(&row(Some(0.25), None), 199)[4], "+0.250 [-]");
+        assert_eq!(cells(&row(Some(-0.25), Some([-0.5, 0.125])), 199)[4], "-0.250 [-0.500, +0.125]");
     }
 
     #[test]
     fn columns_line_up() {
         let mut text = String::new();
-        table(&mut text, &[cells(&row(Some(0.1), None)), cells(&row(Some(-0.1), Some([-0.2, 0.0])))]);
+        table(&mut text, &[cells(&row(Some(0.1), None), 199), cells(&row(Some(-0.1), Some([-0.2, 0.0])), 199)]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()), "{text}");
