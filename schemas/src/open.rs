@@ -3,9 +3,10 @@
 //! The Parquet library checks most bad bytes, but it may panic, and it trusts the sizes in the footer. So the sizes are
 //! first compared with the length of the file, and a panic of the library becomes an error.
 
-use std::{any::Any, fs::File, panic, path::Path};
+use std::{fs::File, path::Path};
 
 use arrow::record_batch::RecordBatch;
+use epikv_words::caught;
 use parquet::{
     arrow::{
         ProjectionMask,
@@ -92,14 +93,9 @@ impl<'p> Batches<'p> {
 
 /// Runs a decoder; a panic in it is an error that names the file.
 pub(crate) fn guarded<T>(path: &Path, reader: impl FnOnce() -> Result<T>) -> Result<T> {
-    panic::catch_unwind(panic::AssertUnwindSafe(reader))
-        .unwrap_or_else(|cause| Err(damaged(path, "its content", "pages that decode", &panic_text(&*cause))))
-}
-
-fn panic_text(cause: &(dyn Any + Send)) -> String {
-    let text = cause.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| cause.downcast_ref::<&str>().copied());
-    format!("a failure of the decoder ({})", text.unwrap_or("no message"))
+    caught(reader).unwrap_or_else(|message| {
+        Err(damaged(path, "its content", "pages that decode", &format!("a failure of the decoder ({message})")))
+    })
 }
 
 pub(crate) fn read_failed(path: &Path, source: ParquetError) -> Error {

@@ -24,10 +24,10 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// A folder stands where a file should.
-    #[error("{}: expected a file, got a folder", path.display())]
+    /// A folder, a device or a pipe stands where a file should.
+    #[error("{}: expected a file, got {}", path.display(), if path.is_dir() { "a folder" } else { "a device or a pipe" })]
     NotAFile {
-        /// The folder.
+        /// What stands there.
         path: PathBuf,
     },
     /// A JSON file is not JSON.

@@ -16,7 +16,6 @@ pub mod chat;
 pub mod config;
 pub mod decoder;
 pub mod error;
-mod guard;
 pub mod linear;
 pub mod load;
 mod model;

@@ -4,6 +4,7 @@
 //!   text all come from that one list; the command line and the record files read them there.
 //! - [`Word`] is the trait of such an enum, for code that takes any of them.
 //! - [`Hint`] is the advice that an error gives.
+//! - [`caught`] makes an error of a panic in a library.
 //! - [`exact_p`] and [`resampled_p`] write p-values.
 //!
 //! ```
@@ -23,10 +24,12 @@
 //! assert_eq!(Stop::ALL, [Stop::Eos, Stop::AtBox]);
 //! ```
 
+mod guard;
 mod hint;
 mod p_value;
 mod word;
 
+pub use guard::caught;
 pub use hint::Hint;
 pub use p_value::{exact_p, resampled_p};
 pub use word::Word;

@@ -36,7 +36,7 @@ pub(super) fn run(source: &str, context: Option<Value>, date: Option<&str>) -> R
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let thread = thread.spawn_scoped(scope, || crate::guard::caught(rendering));
+        let thread = thread.spawn_scoped(scope, || epikv_words::caught(rendering));
         let thread = thread.map_err(|error| invalid(format!("no thread to render in: {error}")))?;
         let outcome = thread.join().unwrap_or_else(|_| Err("the thread ended".to_owned()));
         outcome.unwrap_or_else(|panic| Err(invalid(format!("the template engine failed: {panic}"))))

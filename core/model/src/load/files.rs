@@ -56,7 +56,7 @@ impl ModelFiles {
             Self::Disk(_) => {
                 let open = File::open(&path).map_err(Error::io(&path))?;
                 let about = open.metadata().map_err(Error::io(&path))?;
-                if about.is_dir() {
+                if !about.is_file() {
                     return Err(Error::NotAFile { path });
                 }
                 Ok((Box::new(open), about.len()))
@@ -82,7 +82,8 @@ impl ModelFiles {
             });
         }
         let mut content = Vec::with_capacity(bytes as usize);
-        open.read_to_end(&mut content).map_err(Error::io(&path))?;
+        // A file may grow while it is read.
+        open.by_ref().take(MAX_TEXT_BYTES).read_to_end(&mut content).map_err(Error::io(&path))?;
         Ok(content)
     }
 

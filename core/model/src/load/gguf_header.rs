@@ -40,7 +40,11 @@ impl GgufHeader {
     /// Reads and checks the header of a file.
     pub fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path))?;
-        let end = file.metadata().map_err(Error::io(path))?.len();
+        let about = file.metadata().map_err(Error::io(path))?;
+        if !about.is_file() {
+            return Err(Error::NotAFile { path: path.to_owned() });
+        }
+        let end = about.len();
         Self::parse(path, &mut BufReader::new(file), end)
     }
 

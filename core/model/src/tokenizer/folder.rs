@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tokenizers::{AddedToken, Tokenizer as Library};
+use tokenizers::{AddedToken, ModelWrapper, Tokenizer as Library};
 
 use super::post::post_processor;
 use super::special::SpecialTokens;
@@ -27,6 +27,7 @@ pub(super) fn load(files: &ModelFiles) -> Result<Tokenizer> {
     let (path, bytes) = (files.path(DEFINITION), files.read(DEFINITION)?);
     let place = path.display().to_string();
     let mut library = parse(&path, &bytes)?;
+    without_dropout(&mut library);
     library.with_padding(None);
     library.with_truncation(None).map_err(library_error(&place))?;
 
@@ -51,6 +52,17 @@ pub(super) fn load(files: &ModelFiles) -> Result<Tokenizer> {
         library.with_post_processor(Some(post_processor(bos.as_ref(), eos.as_ref(), &place)?));
     }
     Tokenizer::assemble(library, special, place, Some(sha256_hex(&bytes)))
+}
+
+/// Switches off the dropout of merges, a device of training: with it the same text has other ids at each call.
+fn without_dropout(library: &mut Library) {
+    if let ModelWrapper::BPE(bpe) = library.get_model()
+        && bpe.dropout.is_some()
+    {
+        let mut bpe = bpe.clone();
+        bpe.dropout = None;
+        library.with_model(bpe);
+    }
 }
 
 /// The library's own errors do not say where a file is broken, so plain JSON errors are told apart first.

@@ -19,6 +19,7 @@ mod tests;
 
 use std::collections::HashSet;
 
+use epikv_words::caught;
 use sha2::{Digest, Sha256};
 use tokenizers::Tokenizer as Library;
 
@@ -48,7 +49,8 @@ impl Tokenizer {
     /// # Errors
     /// If `tokenizer.json` is missing (a folder with only `tokenizer.model` is named as such) or broken.
     pub fn from_folder(files: impl Into<ModelFiles>) -> Result<Self> {
-        folder::load(&files.into())
+        let files = files.into();
+        guarded(&files.place().display().to_string(), || folder::load(&files))
     }
 
     /// From the metadata of a GGUF file.
@@ -56,7 +58,7 @@ impl Tokenizer {
     /// # Errors
     /// If the vocabulary is not byte-level BPE or its pre-tokenizer is unknown; both errors name what is known.
     pub fn from_gguf(header: &GgufHeader) -> Result<Self> {
-        gguf::load(header)
+        guarded(&header.path().display().to_string(), || gguf::load(header))
     }
 
     /// One token a byte (id = byte) and [`BUILTIN_VOCAB_SIZE`]` - 256` added ones: padding, begin, end, think tags, roles.
@@ -88,8 +90,10 @@ impl Tokenizer {
     /// Ids of a text. Special tokens that are spelled out in it are recognised, as Transformers does.
     /// `add_special` adds what the post-processor adds: begin-of-sequence for Llama, nothing for Qwen.
     pub fn encode(&self, text: &str, add_special: bool) -> Result<Vec<u32>> {
-        let encoding = self.library.encode_fast(text, add_special).map_err(library_error(&self.place))?;
-        Ok(encoding.get_ids().to_vec())
+        guarded(&self.place, || {
+            let encoding = self.library.encode_fast(text, add_special).map_err(library_error(&self.place))?;
+            Ok(encoding.get_ids().to_vec())
+        })
     }
 
     /// As [`Tokenizer::encode`] with special tokens added, but never a second begin-of-sequence: a text that already
@@ -138,7 +142,7 @@ impl Tokenizer {
     }
 
     fn library_decode(&self, ids: &[u32]) -> Result<String> {
-        self.library.decode(ids, false).map_err(library_error(&self.place))
+        guarded(&self.place, || self.library.decode(ids, false).map_err(library_error(&self.place)))
     }
 
     /// Id of a vocabulary entry or added token.
@@ -231,6 +235,11 @@ fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 type LibraryError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Work of the library, which panics on some definitions that it accepts: a panic is an error.
+fn guarded<T>(place: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    caught(work).unwrap_or_else(|message| Err(library_error(place)(message.into())))
+}
 
 fn library_error(place: &str) -> impl Fn(LibraryError) -> Error + '_ {
     move |source| Error::TokenizerLibrary { place: place.to_owned(), source }

@@ -95,6 +95,45 @@ fn a_vocabulary_must_fit_the_embedding() {
 }
 
 #[test]
+fn a_broken_definition_is_an_error_and_a_random_one_is_fixed() {
+    let folder = folder(&serde_json::json!({}));
+    let path = folder.path().join("tokenizer.json");
+    let good: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let with = |part: &str, value: serde_json::Value| {
+        let mut changed = good.clone();
+        changed[part] = value;
+        std::fs::write(&path, changed.to_string()).unwrap();
+        Tokenizer::from_folder(folder.path()).and_then(|tokenizer| tokenizer.encode("hello a hello a", false))
+    };
+    // The library panics on the first two.
+    let garbage = serde_json::json!({"type": "Precompiled", "precompiled_charsmap": "AAAAqqqq"});
+    let error = with("normalizer", garbage).unwrap_err().to_string();
+    assert!(error.ends_with("the tokenizer failed"), "{error}");
+    assert!(with("pre_tokenizer", serde_json::json!({"type": "FixedLength", "length": 0})).is_err());
+    let mut model = good["model"].clone();
+    model["dropout"] = 0.9.into();
+    let ids = with("model", model.clone()).unwrap();
+    assert!((0..20).all(|_| with("model", model.clone()).unwrap() == ids));
+    let text = good.to_string();
+    std::fs::write(&path, &text[..text.len() / 2]).unwrap();
+    assert!(Tokenizer::from_folder(folder.path()).unwrap_err().to_string().contains("not valid JSON"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_device_is_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, read) in [
+        ("tokenizer.json", (|path: &Path| Tokenizer::from_folder(path).map(drop)) as fn(&Path) -> crate::Result<()>),
+        ("model.gguf", |path| crate::load::GgufHeader::read(&path.join("model.gguf")).map(drop)),
+    ] {
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join(name)).unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("expected a file, got a device"), "{name}: {error}");
+    }
+}
+
+#[test]
 fn the_hash_is_that_of_the_file() {
     let folder = folder(&serde_json::json!({}));
     let bytes = std::fs::read(folder.path().join("tokenizer.json")).unwrap();

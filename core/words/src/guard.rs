@@ -10,7 +10,7 @@ thread_local! {
 }
 
 /// What `work` gives, or the message with which it panicked. The panic prints nothing of itself.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = panic::take_hook();
