@@ -95,6 +95,25 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// List the signals that can be recorded.
     Signals(SignalsArgs),
+    /// Print the completions of a shell: `epikv completions bash > ~/.local/share/bash-completion/completions/epikv`.
+    Completions(CompletionsArgs),
+    /// Write man pages of all commands into a folder.
+    Man(ManArgs),
+}
+
+/// `epikv completions`.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `epikv man`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ManArgs {
+    /// Folder of the pages.
+    #[arg(long, value_name = "DIR", default_value = "man")]
+    pub(crate) out: PathBuf,
 }
 
 /// Flags of every command that runs a model.
@@ -177,7 +196,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "F")]
     pub(crate) import: Option<PathBuf>,
     /// Tags around the reasoning of imported traces, if not `<think>` or others that are known by name.
-    #[arg(long, value_name = "OPEN,CLOSE", requires = "import")]
+    #[arg(long, value_name = "OPEN,CLOSE")]
     pub(crate) think_tags: Option<Tags>,
     /// The traces file to write.
     #[arg(long, value_name = "F.parquet")]

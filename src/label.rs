@@ -6,18 +6,21 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use epikv_labeler::intervention::{DEFAULT_LAG, Intervention};
 use epikv_labeler::{
     ArmComparison, Config, Estimate, Journal, Labels, Progress, Rates, Settings, Summary, compare_arms, folder, label,
 };
 use epikv_model::Model;
 use epikv_model::decoder::AttentionKernel;
 use epikv_schemas::Trace;
+use epikv_words::Word;
 use serde_json::json;
 
 use crate::cli::{LabelArgs, ModelArgs, Preset};
 use crate::inputs;
 use crate::job::Job;
 use crate::output::{Done, NothingToDo};
+use crate::report::Refused;
 use crate::{progress, setup};
 
 /// The files of every labelling run.
@@ -59,8 +62,12 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
             model: ModelArgs { json: false, ..args.model.clone() },
             ..args.clone()
         };
-        if run_traces(&own, trace_file, &folder)? == Done::SomeFailed {
-            done = Done::SomeFailed;
+        match run_traces(&own, trace_file, &folder) {
+            Ok(Done::All) => {}
+            Ok(Done::SomeFailed) => done = Done::SomeFailed,
+            // Finished by a run that was killed in a later arm.
+            Err(error) if error.is::<NothingToDo>() => writeln!(std::io::stderr(), "{error:#}")?,
+            Err(error) => return Err(error),
         }
         arms.push((name, folder::windows(&folder)?.0));
     }
@@ -78,6 +85,8 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
 /// Labels traces into a folder.
 fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let mut config = config(args)?;
+    // Before anything is made: it may not be there.
+    let against = args.against.as_deref().map(folder::windows).transpose()?;
     let journal_file = out.join(JOURNAL);
     let job = if args.dry_run { None } else { Some(open(args, out, &journal_file)?) };
     let (traces, made_by) = inputs::traces(trace_file, args.model.limit)?;
@@ -103,7 +112,6 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     if !journal.is_empty() {
         writeln!(std::io::stderr(), "{} regenerations of an earlier run are taken over", journal.len())?;
     }
-    let against = args.against.as_deref().map(folder::windows).transpose()?;
     let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
     write(job, &labels, &model, &config, args.kernel, trace_file)?;
     journal.remove()?;
@@ -129,6 +137,15 @@ fn open(args: &LabelArgs, out: &Path, journal: &Path) -> Result<Job> {
     })
 }
 
+/// Tokens after a window that can still see it.
+fn lag(args: &LabelArgs) -> Result<usize> {
+    if let Some(lag) = args.lag.filter(|_| !matches!(args.intervention, Intervention::Evict { .. })) {
+        let what = format!("--lag {lag}: expected --intervention evict beside it, got {}", args.intervention.name());
+        return Err(Refused::new(what, "the other interventions have no lag").into());
+    }
+    Ok(args.lag.unwrap_or(DEFAULT_LAG))
+}
+
 /// Checks what was typed.
 fn config(args: &LabelArgs) -> Result<Config> {
     let base = match args.preset {
@@ -139,7 +156,7 @@ fn config(args: &LabelArgs) -> Result<Config> {
         window: args.window.unwrap_or(base.window),
         stride: args.stride.unwrap_or(base.stride),
         max_new: args.max_new.unwrap_or(base.max_new),
-        intervention: args.intervention.with_lag(args.lag),
+        intervention: args.intervention.with_lag(lag(args)?),
         filler: args.filler.clone().unwrap_or(base.filler),
         by: args.by,
         refine: args.refine,

@@ -1,5 +1,7 @@
 //! `epikv trace`: generates traces of problems, or imports traces made elsewhere.
 
+mod journal;
+
 use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
@@ -8,7 +10,7 @@ use anyhow::{Result, bail};
 use epikv_model::cache::{Capacity, Scope};
 use epikv_model::chat::RenderOptions;
 use epikv_model::sampler::{RandomStream, Sampling, stream_number};
-use epikv_model::session::{FinishedRow, RowSpec, Session};
+use epikv_model::session::{RowSpec, Session};
 use epikv_model::{Model, TextModel};
 use epikv_schemas::{Trace, TraceTiming};
 use epikv_tasks::import::{ImportContext, import_traces};
@@ -18,15 +20,21 @@ use epikv_tasks::prompt::{Prompt, PromptOptions};
 use epikv_tasks::trace::{FinishReason, Generation, build_trace};
 use serde_json::{Value, json};
 
+use self::journal::{Ended, Kept};
 use crate::cli::{PromptArgs, SamplingArgs, TraceArgs};
 use crate::job::Job;
-use crate::output::{Done, split};
+use crate::output::{Done, NothingToDo, split};
 use crate::report::Refused;
 use crate::{progress, setup};
 
 /// Makes or imports traces.
 pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
     check(&args.sampling)?;
+    // clap waives `requires` where the flag that is missing conflicts with one that is there.
+    if args.think_tags.is_some() && args.import.is_none() {
+        let what = "--think-tags: expected --import beside it, got none".to_owned();
+        return Err(Refused::new(what, "the tags of traces made here are those of the model's template").into());
+    }
     let (folder, file) = split(&args.out)?;
     let input_path = args.problems.as_ref().or(args.import.as_ref());
     if input_path.is_some_and(|path| path.canonicalize().ok().is_some_and(|p| args.out.canonicalize().ok() == Some(p)))
@@ -34,7 +42,14 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
         bail!("--out {}: expected another file than the input", args.out.display());
     }
     let timings_file = timings_name(&file);
-    let mut job = Job::open("trace", &folder, &[&file, &timings_file], args.model.fresh)?;
+    let journal_file = folder.join(journal_name(&file));
+    let mut job = Job::open("trace", &folder, &[&file, &timings_file], args.model.fresh).inspect_err(|error| {
+        // The journal of a run that was killed after it had put its files in place.
+        if error.is::<NothingToDo>() {
+            let _ = std::fs::remove_file(&journal_file);
+        }
+    })?;
+    let mut journal = None;
     let threads = setup::threads(args.model.threads)?;
     let options = prompt_options(&args.prompt);
     let (traces, failures) = match (&args.problems, &args.import) {
@@ -42,7 +57,8 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
             let mut problems = read_problems(path)?;
             problems.truncate(args.model.limit.unwrap_or(usize::MAX));
             let model = setup::model_with_kernel(&args.model, args.kernel)?;
-            let made = generate(&model, &problems, &options, args, threads)?;
+            let kept = journal.insert(Kept::open(&journal_file, &model, args)?);
+            let made = generate(&model, &problems, &options, args, threads, kept)?;
             check_any(&made.traces, &made.failures)?;
             job.set_model(&model)?;
             job.set("run", run_settings(args, &options));
@@ -60,6 +76,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<Done> {
         (None, None) => bail!("expected --problems or --import"),
     };
     job.finish()?;
+    journal.map_or(Ok(()), Kept::remove)?;
     summarise(args, &traces, &failures)?;
     Ok(if failures.is_empty() { Done::All } else { Done::SomeFailed })
 }
@@ -123,6 +140,11 @@ pub(crate) fn check(args: &SamplingArgs) -> Result<()> {
 fn timings_name(file: &str) -> String {
     let stem = file.strip_suffix(".parquet").unwrap_or(file);
     format!("{}_timings.parquet", stem.strip_suffix("traces").map_or(stem.to_owned(), |s| format!("{s}trace")))
+}
+
+/// `traces.parquet` -> `traces_journal.jsonl`.
+fn journal_name(file: &str) -> String {
+    format!("{}_journal.jsonl", file.strip_suffix(".parquet").unwrap_or(file))
 }
 
 /// How problems become prompts.
@@ -191,6 +213,7 @@ fn generate(
     options: &PromptOptions,
     args: &TraceArgs,
     threads: usize,
+    kept: &mut Kept,
 ) -> Result<Made> {
     let mut made = Made::default();
     let mut plans = Vec::new();
@@ -204,9 +227,30 @@ fn generate(
         plans.extend((0..args.samples).map(|sample| Planned { problem, prompt: prompt.clone(), sample }));
     }
     let bar = progress::bar("traces", plans.len(), args.model.quiet);
-    let specs = plans.iter().enumerate().map(|(key, plan)| {
+    let longest = plans.iter().map(|plan| plan.prompt.ids.len()).max().unwrap_or(0) + args.max_new;
+    let batch = args.batch.rows(model, longest);
+    let mut end = |plan: &Planned<'_>, ended: &Ended| -> Result<()> {
+        bar.inc(1);
+        match FinishReason::of(ended.finish) {
+            None => made.failures.push(format!("{}: {}", plan.problem.id, model.not_numbers())),
+            Some(finish) => {
+                let trace = trace_of(model, plan, &ended.generated, finish, args)?;
+                made.timings.push(timing(&trace, ended, batch, threads));
+                made.traces.push(trace);
+            }
+        }
+        Ok(())
+    };
+    let mut open = Vec::new();
+    for (key, plan) in plans.iter().enumerate() {
+        match kept.find(&plan.problem.id, plan.sample, &plan.prompt.ids) {
+            Some(ended) => end(plan, &ended)?,
+            None => open.push((key, plan)),
+        }
+    }
+    let specs = open.iter().map(|(key, plan)| {
         Ok(RowSpec {
-            key,
+            key: *key,
             context: plan.prompt.ids.clone(),
             cache: model.decoder.cache(Scope::Global, Capacity::Growing)?,
             max_new: args.max_new,
@@ -216,20 +260,16 @@ fn generate(
         })
     });
     let mut session = Session::new(&model.decoder);
-    let longest = plans.iter().map(|plan| plan.prompt.ids.len()).max().unwrap_or(0) + args.max_new;
-    let batch = args.batch.rows(model, longest);
     session.run(specs, batch, |row| -> Result<()> {
-        bar.inc(1);
+        let ended = Ended {
+            generated: row.generated,
+            finish: row.finish,
+            n_forwarded: row.n_forwarded,
+            wall_s: row.wall.as_secs_f64(),
+        };
         let plan = &plans[row.key];
-        match FinishReason::of(row.finish) {
-            None => made.failures.push(format!("{}: {}", plan.problem.id, model.not_numbers())),
-            Some(finish) => {
-                let trace = trace_of(model, plan, &row, finish, args)?;
-                made.timings.push(timing(&trace, &row, batch, threads));
-                made.traces.push(trace);
-            }
-        }
-        Ok(())
+        kept.add(&plan.problem.id, plan.sample, &plan.prompt.ids, &ended)?;
+        end(plan, &ended)
     })?;
     bar.finish_and_clear();
     Ok(made)
@@ -244,11 +284,11 @@ fn sampling(args: &TraceArgs, plan: &Planned<'_>) -> Sampling {
 fn trace_of(
     model: &Model,
     plan: &Planned<'_>,
-    row: &FinishedRow,
+    generated: &[u32],
     finish: FinishReason,
     args: &TraceArgs,
 ) -> Result<Trace> {
-    let token_ids = [plan.prompt.ids.as_slice(), &row.generated].concat();
+    let token_ids = [plan.prompt.ids.as_slice(), generated].concat();
     let trace_id = match args.samples {
         1 => plan.problem.id.clone(),
         _ => format!("{}#{}", plan.problem.id, plan.sample),
@@ -268,12 +308,12 @@ fn trace_of(
     Ok(build_trace(trace_id, plan.problem, &generation, &model.tokenizer)?)
 }
 
-fn timing(trace: &Trace, row: &FinishedRow, batch: usize, threads: usize) -> TraceTiming {
+fn timing(trace: &Trace, ended: &Ended, batch: usize, threads: usize) -> TraceTiming {
     TraceTiming {
         trace_id: trace.trace_id.clone(),
-        wall_s: row.wall.as_secs_f64(),
-        n_forwarded: row.n_forwarded as i64,
-        n_decoded: row.generated.len() as i64,
+        wall_s: ended.wall_s,
+        n_forwarded: ended.n_forwarded as i64,
+        n_decoded: ended.generated.len() as i64,
         batch: batch as i32,
         threads: threads as i32,
     }

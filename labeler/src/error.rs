@@ -40,14 +40,6 @@ pub enum Error {
         /// Regenerations of the phase.
         n: usize,
     },
-    /// The journal of a run cannot be used.
-    #[error("cannot use the journal {}", path.display())]
-    Journal {
-        /// The file.
-        path: std::path::PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
     /// Lines of labels that are of none of the traces.
     #[error("{}: no line has the tokens of a trace in {}", lines.display(), traces.display())]
     NoCommonTrace {

@@ -9,6 +9,7 @@
 //! - [`Trace::checked`] gives a trace's tokens and parts, checked against one another.
 //! - [`Provenance`] travels inside each file; [`Manifest`] lists the finished files of a run folder with their sha256.
 //! - [`commit`] puts the files of a run in place together, and [`Lock`] keeps two runs from writing the same files.
+//! - [`Journal`] keeps what a run has finished, so that a killed one goes on.
 //! - [`registry`] lists all tables. [`describe`] writes their documentation for `epikv schema` and `docs/files.md`.
 //!
 //! This crate has no code for models, labels or statistics. Data files hold no times, only what determines their
@@ -50,6 +51,7 @@ mod encoding;
 mod error;
 pub mod foreign;
 pub mod fs;
+mod journal;
 mod json_lines;
 mod layer_column;
 mod layers;
@@ -70,6 +72,7 @@ pub use cell::Cell;
 pub use checked_trace::{CheckedTrace, TraceError};
 pub use column_file::{ColumnFile, NumberColumn};
 pub use error::{Error, Result};
+pub use journal::Journal;
 pub use layers::PerLayer;
 pub use lock::Lock;
 pub use manifest::{Entry, Manifest, PartInfo};

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use epikv_labeler::filler::Filler;
-use epikv_labeler::intervention::DEFAULT_LAG;
 use epikv_labeler::{AnswerKind, By, Intervention, Protocol, Rates, Stop};
 use epikv_model::decoder::AttentionKernel;
 
@@ -36,9 +35,9 @@ pub(crate) struct LabelArgs {
     /// What is done to a window.
     #[arg(long, value_parser = word::<Intervention>(), default_value_t)]
     pub(crate) intervention: Intervention,
-    /// With --intervention evict: number of tokens after the window that can still see it.
-    #[arg(long, value_name = "W", default_value_t = DEFAULT_LAG, value_parser = count::tokens_or_none)]
-    pub(crate) lag: usize,
+    /// With --intervention evict: number of tokens after the window that can still see it; 64 by default.
+    #[arg(long, value_name = "W", value_parser = count::tokens_or_none)]
+    pub(crate) lag: Option<usize>,
     /// Folder of occlusion labels of the same traces. The run says how often it agrees with them.
     #[arg(long, value_name = "DIR")]
     pub(crate) against: Option<PathBuf>,
@@ -47,7 +46,7 @@ pub(crate) struct LabelArgs {
     pub(crate) filler: Option<Filler>,
     /// Several fillers, separated by commas. Each labels into its own folder inside --out, and the results are compared
     /// window by window.
-    #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "dry_run"])]
+    #[arg(long, value_name = "KIND,..", value_delimiter = ',', conflicts_with_all = ["filler", "dry_run", "rates"])]
     pub(crate) arms: Vec<Filler>,
     /// Kind of window: --window tokens at every --stride, or the sentences, steps (paragraphs) or lines of the
     /// reasoning.

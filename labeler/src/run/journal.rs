@@ -4,27 +4,24 @@
 //! else determines a result. So a killed run can go on, and its files equal those of a run that was not killed.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use epikv_model::Model;
 use epikv_model::session::{DraftScore, Finish};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::run::config::Config;
 use crate::run::regenerate::Regenerated;
 
 /// Version of the lines.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The journal of a run.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
-    file: File,
+    lines: epikv_schemas::Journal,
     done: HashMap<String, Line>,
 }
 
@@ -45,12 +42,11 @@ struct Line {
 
 impl Journal {
     /// Opens the journal at `path` for regenerations by a model under a configuration. What another model, configuration,
-    /// version or architecture left there is dropped, and so is a last line that was not finished.
+    /// version or architecture left there is dropped, and so are damaged lines.
     ///
     /// # Errors
     /// If the file cannot be read or written.
     pub fn open(path: &Path, model: &Model, config: &Config) -> Result<Self> {
-        let io = |source| Error::Journal { path: path.to_owned(), source };
         let head = json!({
             "version": VERSION,
             "tool": env!("CARGO_PKG_VERSION"),
@@ -61,14 +57,9 @@ impl Journal {
             "stop": config.stop,
             "intervention": config.intervention,
         });
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
-        let (done, good) = read(&file, &head).map_err(io)?;
-        file.set_len(good).map_err(io)?;
-        file.seek(SeekFrom::End(0)).map_err(io)?;
-        if good == 0 {
-            writeln!(file, "{head}").map_err(io)?;
-        }
-        Ok(Self { path: path.to_owned(), file, done })
+        let (lines, done) = epikv_schemas::Journal::open::<Line>(path, &head)?;
+        let done = done.into_iter().map(|line| (line.context.clone(), line)).collect();
+        Ok(Self { lines, done })
     }
 
     /// Results that it holds.
@@ -103,11 +94,7 @@ impl Journal {
             n_forwarded: result.n_forwarded,
             wall_s: result.wall_s,
         };
-        // In one write, so that a line is whole or last.
-        let mut text = json!(line).to_string();
-        text.push('\n');
-        let written = self.file.write_all(text.as_bytes());
-        written.map_err(|source| Error::Journal { path: self.path.clone(), source })
+        Ok(self.lines.add(&line)?)
     }
 
     /// Removes it, once everything it holds stands in the files of the run.
@@ -115,32 +102,6 @@ impl Journal {
     /// # Errors
     /// If the file cannot be removed.
     pub fn remove(self) -> Result<()> {
-        std::fs::remove_file(&self.path).map_err(|source| Error::Journal { path: self.path, source })
-    }
-}
-
-/// The results under this head, and the bytes up to the last good line.
-fn read(file: &File, head: &Value) -> std::io::Result<(HashMap<String, Line>, u64)> {
-    let mut lines = BufReader::new(file);
-    let (mut done, mut good, mut text) = (HashMap::new(), 0, String::new());
-    loop {
-        text.clear();
-        let n = match lines.read_line(&mut text) {
-            Ok(n) => n,
-            Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Ok((done, good)),
-            Err(error) => return Err(error),
-        };
-        if !text.ends_with('\n') {
-            return Ok((done, good));
-        }
-        if good == 0 {
-            if serde_json::from_str::<Value>(&text).ok().as_ref() != Some(head) {
-                return Ok((done, 0));
-            }
-        } else {
-            let Ok(line) = serde_json::from_str::<Line>(&text) else { return Ok((done, good)) };
-            done.insert(line.context.clone(), line);
-        }
-        good += n as u64;
+        Ok(self.lines.remove()?)
     }
 }
