@@ -174,12 +174,58 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     };
 
     let seconds = started.elapsed().as_secs_f64();
+    index(out, args)?;
     writeln!(std::io::stderr(), "\nself-check\n{shown}\n{decided}{seconds:.0} seconds -> {}", out.display())?;
+    writeln!(std::io::stderr(), "{}", next_steps(out))?;
     if args.json {
         let checks: Vec<_> = checks.iter().map(|check| json!({ "what": check.what, "good": check.good })).collect();
         writeln!(std::io::stdout(), "{}", json!({ "checks": checks, "checks_ok": good, "seconds": seconds }))?;
     }
     Ok(if good && all_done { Done::All } else { Done::SomeFailed })
+}
+
+/// What to open, and the same with a model and problems of one's own.
+fn next_steps(out: &Path) -> String {
+    format!(
+        "open {0}/report.md, {0}/figure_layers.svg and {0}/figure_accuracy.svg; {0}/README.md lists all files\n\
+         next, with a model of your own:\n  \
+         epikv trace --model FOLDER_OR_GGUF --problems problems.jsonl --out run/traces.parquet\n  \
+         epikv label --model FOLDER_OR_GGUF --traces run/traces.parquet --out run/labels",
+        out.display()
+    )
+}
+
+/// `README.md` of the folder: what each file is.
+fn index(out: &Path, args: &DemoArgs) -> Result<()> {
+    let mut lines =
+        vec![(REPORT.to_owned(), "reports of `correlate` and `evict`, and the self-check: read this first".to_owned())];
+    if args.claims {
+        lines.push((CLAIMS_PAGE.to_owned(), "verdicts on the papers' claims".to_owned()));
+    }
+    lines.push((PROBLEMS.to_owned(), "the problems, with the values that each answer needs".to_owned()));
+    for table in epikv_schemas::registry() {
+        let file = format!("{}.parquet", table.name);
+        if out.join(&file).exists() {
+            // The first sentence says what a row is.
+            let doc = table.doc.trim().split(". ").next().unwrap_or_default().trim_end_matches('.');
+            lines.push((file, doc.replace('\n', " ")));
+        }
+    }
+    lines.push((
+        "figure_*.svg, .png".to_owned(),
+        "figures; the numbers of each are in the `.csv` of the same name".to_owned(),
+    ));
+    lines.push(("report.csv".to_owned(), "the table of accuracy".to_owned()));
+    lines.push(("manifest.jsonl".to_owned(), "size, hash and origin of each file".to_owned()));
+    let rows: Vec<String> = lines.iter().map(|(file, what)| format!("| `{file}` | {what} |")).collect();
+    let page = format!(
+        "# Files of `epikv demo`\n\nTables are Parquet; docs/files.md of the toolkit has each column, and so has `epikv schema \
+         TABLE`.\n\n| file | what |\n| --- | --- |\n{}\n",
+        rows.join("\n")
+    );
+    let mut job = Job::open(COMMAND, out, &["README.md"], true)?;
+    job.file("README.md", page)?;
+    job.finish()
 }
 
 /// What must hold of the demo's files.

@@ -26,6 +26,7 @@ mod replay;
 mod report;
 mod schema;
 mod setup;
+mod shell;
 mod signals;
 mod trace;
 
@@ -60,6 +61,8 @@ fn main() -> ExitCode {
         Command::Claims(args) => claims::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Signals(args) => signals::run(&args),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(&args),
     };
     match done {
         Ok(output::Done::All) => ExitCode::SUCCESS,

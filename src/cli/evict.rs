@@ -62,7 +62,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "score=A,B,..", conflicts_with = "policies")]
     pub(crate) swap: Option<String>,
     /// Parts of the policy that --swap runs, where they differ from the default: `protect=prompt+recency;trigger=each`.
-    #[arg(long, value_name = "PART=V;..", requires = "swap")]
+    #[arg(long, value_name = "PART=V;..")]
     pub(crate) hold: Option<String>,
     /// Which size of the cache equals the budget.
     #[arg(long = "match", value_parser = word::<Match>(), default_value_t)]

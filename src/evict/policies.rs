@@ -11,6 +11,11 @@ use crate::report::Refused;
 /// The policies: those that were typed, or one for each score to swap.
 pub(crate) fn policies(args: &PolicyArgs) -> Result<Vec<NamedPolicy>> {
     let Some(swap) = &args.swap else {
+        // clap waives `requires` where the flag that is missing conflicts with one that is there.
+        if let Some(hold) = &args.hold {
+            let what = format!("--hold {hold}: expected it beside --swap, got no --swap");
+            return Err(Refused::new(what, "--hold says which parts --swap keeps: --swap score=h2o,epikv").into());
+        }
         return Ok(parse_policies([args.policies.as_str()], args.labels.is_some())?);
     };
     let Some(scores) = swap.strip_prefix("score=") else {

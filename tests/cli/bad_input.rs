@@ -222,3 +222,39 @@ fn settings_outside_their_range() {
         .refused(&["--n", "from 1 to 1000000"]);
     trace(&place, &["--problems", "problems.jsonl", "--temperature=-1"]).refused(&["--temperature"]);
 }
+
+#[test]
+fn flags_that_need_another_are_refused_without_it() {
+    let place = Place::new();
+    place.problems();
+    let evict = ["evict", "--problems", "problems.jsonl", "--budgets", "20", "--out", "e"];
+    place.epikv(&[&evict[..], &["--hold", "trigger=each"]].concat()).refused(&[
+        "--hold trigger=each",
+        "--swap",
+        "hint:",
+    ]);
+    place
+        .epikv(&[&evict[..], &["--policies", "h2o", "--hold", "x"]].concat())
+        .refused(&["--hold x", "--swap", "hint:"]);
+    place.epikv(&[&evict[..], &["--layers-dataset", "x"]].concat()).refused(&["--layers-from"]);
+    let label = ["label", "--model", "tiny", "--traces", "none.parquet", "--out", "l"];
+    place.epikv(&[&label[..], &["--lag", "3"]].concat()).refused(&["--lag 3", "--intervention evict", "hint:"]);
+    place.epikv(&[&label[..], &["--rates", "1,2"]].concat()).refused(&["--dry-run"]);
+    place.epikv(&[&label[..], &["--against", "MISSING"]].concat()).refused(&["MISSING"]);
+    let trace = ["trace", "--problems", "problems.jsonl", "--out", "t.parquet"];
+    place.epikv(&[&trace[..], &["--think-tags", "<a>,</a>"]].concat()).refused(&["--import"]);
+    assert!(!place.path("e").exists() && !place.path("l").exists() && !place.path("t.parquet").exists());
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = place.epikv(&["completions", shell]).ok().stdout();
+        assert!(script.contains("correlate") && script.contains("budgets"), "{shell}");
+    }
+    place.epikv(&["man", "--out", "man"]).ok();
+    for page in ["epikv.1", "epikv-trace.1", "epikv-labels-summary.1"] {
+        assert!(place.path("man").join(page).exists(), "{page}");
+    }
+}

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::figure::{Chart, LAYERS};
 use crate::record::WindowFrom;
 use crate::study::settings::Settings;
+use crate::tables::in_short;
 use crate::tables::report::markdown;
 use crate::tables::summary::Summary;
 
@@ -38,6 +39,7 @@ impl Page<'_> {
         let list = |lines: &[String]| lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n");
         let mut page = vec![
             "# Signals against labels".to_owned(),
+            in_short::block(self.summary, settings),
             format!(
                 "Model {}, {} layers. {} traces of {name} with usable labels, {} without, {} failed. Smoothers over {} \
                  tokens, started at {}.",

@@ -1,6 +1,7 @@
 //! The tables of an experiment as Markdown, which also reads well in a terminal, as CSV and as a figure.
 
 mod csv;
+mod in_short;
 mod plot;
 mod sections;
 pub(crate) mod table;
@@ -22,7 +23,12 @@ use crate::policy::PositionMode;
 /// The report: what was asked, accuracy and cost, comparison with no eviction, notes. `title` and `facts` head it.
 pub fn markdown(summary: &Summary, title: &str, facts: &[(String, String)]) -> String {
     let facts: Vec<Vec<String>> = facts.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
-    let mut parts = vec![format!("# {title}\n"), table(&["", ""], &facts, &[])];
+    let mut parts = vec![format!("# {title}\n")];
+    let short = in_short::lines(summary);
+    if !short.is_empty() {
+        parts.push(format!("**In short**\n\n- {}\n", short.join("\n- ")));
+    }
+    parts.push(table(&["", ""], &facts, &[]));
     let mut section = |title: &str, table: String, text: &str| {
         if !table.is_empty() {
             parts.push(format!("## {title}\n\n{table}"));
