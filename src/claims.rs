@@ -228,7 +228,7 @@ pub(crate) fn page(folder: &Path) -> Result<(String, String)> {
 pub(crate) fn run(args: &ClaimsArgs) -> Result<Done> {
     let run = args.run.as_deref().map(Run::open).transpose()?;
     let rows = rows(run.as_ref())?;
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if args.json {
         let model = run.as_ref().map(|run| &run.model);
         writeln!(out, "{}", json!({ "model": model, "claims": rows }))?;

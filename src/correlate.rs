@@ -184,7 +184,7 @@ fn token_classes(model: &Model, samples: &[Sample]) -> Result<BTreeMap<u32, Toke
 
 /// The summary on stderr, and with `--json` its figures on stdout.
 fn print(args: &CorrelateArgs, recorded: &Recorded, summary: &Summary, plan: &Plan, notes: &[String]) -> Result<()> {
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     for failure in &recorded.failures {
         writeln!(err, "failed: {failure}")?;
     }
@@ -205,7 +205,7 @@ fn print(args: &CorrelateArgs, recorded: &Recorded, summary: &Summary, plan: &Pl
             "n_recorded": recorded.samples.len(), "n_unusable": recorded.n_unusable, "failures": recorded.failures,
             "notes": notes, "summary": summary, "out": args.out.display().to_string(),
         });
-        writeln!(std::io::stdout(), "{figures}")?;
+        writeln!(crate::terminal::out(), "{figures}")?;
     }
     Ok(())
 }

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
     job.finish()?;
 
     let step = |name: &str, flags: &[(&str, &Path)], words: &[&str]| -> Result<Command> {
-        writeln!(std::io::stderr(), "\n== {name}")?;
+        writeln!(crate::terminal::err(), "\n== {name}")?;
         let mut typed: Vec<OsString> =
             vec!["epikv".into(), name.into(), "--model".into(), "tiny".into(), "--fresh".into()];
         typed.extend(args.threads.iter().flat_map(|n| ["--threads".into(), n.to_string().into()]));
@@ -175,11 +175,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
 
     let seconds = started.elapsed().as_secs_f64();
     index(out, args)?;
-    writeln!(std::io::stderr(), "\nself-check\n{shown}\n{decided}{seconds:.0} seconds -> {}", out.display())?;
-    writeln!(std::io::stderr(), "{}", next_steps(out))?;
+    writeln!(crate::terminal::err(), "\nself-check\n{shown}\n{decided}{seconds:.0} seconds -> {}", out.display())?;
+    writeln!(crate::terminal::err(), "{}", next_steps(out))?;
     if args.json {
         let checks: Vec<_> = checks.iter().map(|check| json!({ "what": check.what, "good": check.good })).collect();
-        writeln!(std::io::stdout(), "{}", json!({ "checks": checks, "checks_ok": good, "seconds": seconds }))?;
+        writeln!(crate::terminal::out(), "{}", json!({ "checks": checks, "checks_ok": good, "seconds": seconds }))?;
     }
     Ok(if good && all_done { Done::All } else { Done::SomeFailed })
 }

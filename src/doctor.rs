@@ -30,7 +30,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Done> {
         checks.push(golds::reflexive("golds of a problem file that are themselves in a box", &golds));
     }
     let good = checks.iter().all(|check| check.good);
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if args.json {
         let checks: Vec<Value> = checks.iter().map(Check::json).collect();
         writeln!(out, "{}", json!({ "checks": checks, "checks_ok": good, "golds_unlike_themselves": unlike }))?;

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     };
     let (comparisons, late) = declare(&under.out, comparisons, &cells, args.model.fresh)?;
     for late in &late {
-        writeln!(std::io::stderr(), "warning: {late}")?;
+        writeln!(crate::terminal::err(), "warning: {late}")?;
     }
     if !args.model.quiet {
         announce(&settings)?;
@@ -79,10 +79,10 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     let done = if runs.failures.is_empty() { Done::All } else { Done::SomeFailed };
     let Some(job) = job else {
         for failure in &runs.failures {
-            writeln!(std::io::stderr(), "failed: {failure}")?;
+            writeln!(crate::terminal::err(), "failed: {failure}")?;
         }
         let (out, n) = (under.out.display(), runs.rows.len());
-        writeln!(std::io::stderr(), "{n} generations are done -> {out}; run without --shard for the tables")?;
+        writeln!(crate::terminal::err(), "{n} generations are done -> {out}; run without --shard for the tables")?;
         return Ok(done);
     };
     let mut summary = Summary::of(&runs, &comparisons);
@@ -91,10 +91,10 @@ pub(crate) fn run(args: &EvictArgs) -> Result<Done> {
     files::write(job, cells, &runs, &about)?;
     files::print(&summary, &under.out)?;
     if runs.n_resumed > 0 {
-        writeln!(std::io::stderr(), "{} generations were there already", runs.n_resumed)?;
+        writeln!(crate::terminal::err(), "{} generations were there already", runs.n_resumed)?;
     }
     if args.model.json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
+        writeln!(crate::terminal::out(), "{}", serde_json::to_string(&summary)?)?;
     }
     Ok(done)
 }

@@ -9,7 +9,7 @@ use epikv_schemas::{LabelWindow, Trace, fs, read_table};
 
 use crate::cli::ExportArgs;
 use crate::inputs;
-use crate::output::{Done, Exists};
+use crate::output::{Done, check_alone};
 
 /// The file of a label folder that is read.
 const WINDOWS: &str = "label_windows.parquet";
@@ -19,9 +19,6 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Done> {
     let out = &args.out;
     if out.extension().is_none_or(|extension| extension != "html") {
         bail!("--out {}: expected a file name that ends in .html", out.display());
-    }
-    if out.exists() && !args.fresh {
-        return Err(Exists::at(out).into());
     }
     let (mut traces, _) = inputs::traces(&args.traces, None)?;
     if let Some(missing) = args.trace.iter().find(|id| traces.iter().all(|trace| trace.trace_id != **id)) {
@@ -45,11 +42,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Done> {
         );
     }
     let page = traces_page(&labelled)?;
+    check_alone(out, page.as_bytes(), args.fresh)?;
     if let Some(folder) = out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_folder(folder)?;
     }
     fs::write_atomic(out, page.as_bytes())?;
     let (n, n_without) = (labelled.len(), traces.len() - labelled.len());
-    writeln!(std::io::stderr(), "{n} traces with windows, {n_without} without -> {}", out.display())?;
+    writeln!(crate::terminal::err(), "{n} traces with windows, {n_without} without -> {}", out.display())?;
     Ok(Done::All)
 }

@@ -55,7 +55,7 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let mut arms = Vec::new();
     for filler in &args.arms {
         let name = filler.to_string().replace(':', "-");
-        writeln!(std::io::stderr(), "\n== {filler}")?;
+        writeln!(crate::terminal::err(), "\n== {filler}")?;
         let folder = out.join(&name);
         let own = LabelArgs {
             filler: Some(filler.clone()),
@@ -66,7 +66,7 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
             Ok(Done::All) => {}
             Ok(Done::SomeFailed) => done = Done::SomeFailed,
             // Finished by a run that was killed in a later arm.
-            Err(error) if error.is::<NothingToDo>() => writeln!(std::io::stderr(), "{error:#}")?,
+            Err(error) if error.is::<NothingToDo>() => writeln!(crate::terminal::err(), "{error:#}")?,
             Err(error) => return Err(error),
         }
         arms.push((name, folder::windows(&folder)?.0));
@@ -75,9 +75,9 @@ fn run_arms(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     let comparisons: Vec<ArmComparison> =
         pairs.map(|((a, first), (b, second))| compare_arms((a, first), (b, second))).collect();
     if args.model.json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&comparisons)?)?;
+        writeln!(crate::terminal::out(), "{}", serde_json::to_string(&comparisons)?)?;
     } else {
-        write!(std::io::stdout(), "{}", report::arms_table(&comparisons)?)?;
+        write!(crate::terminal::out(), "{}", report::arms_table(&comparisons)?)?;
     }
     Ok(done)
 }
@@ -110,7 +110,7 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     setup::interrupted()?;
     let mut journal = Journal::open(&journal_file, &model, &config)?;
     if !journal.is_empty() {
-        writeln!(std::io::stderr(), "{} regenerations of an earlier run are taken over", journal.len())?;
+        writeln!(crate::terminal::err(), "{} regenerations of an earlier run are taken over", journal.len())?;
     }
     let labels = run_labels(&model, &traces, &config, &mut journal, args.model.quiet)?;
     write(job, &labels, &model, &config, args.kernel, trace_file)?;
@@ -120,10 +120,10 @@ fn run_traces(args: &LabelArgs, trace_file: &Path, out: &Path) -> Result<Done> {
     if let Some((occluded, _)) = &against {
         let names = (config.name(), args.against.as_deref().unwrap_or(out).display().to_string());
         let pair = compare_arms((&names.0, &labels.windows), (&names.1, occluded));
-        write!(std::io::stderr(), "{}", report::agreement_table(&pair)?)?;
+        write!(crate::terminal::err(), "{}", report::agreement_table(&pair)?)?;
     }
     if args.model.json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&summary)?)?;
+        writeln!(crate::terminal::out(), "{}", serde_json::to_string(&summary)?)?;
     }
     Ok(if labels.failures.is_empty() { Done::All } else { Done::SomeFailed })
 }

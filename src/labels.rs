@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::{LabelsCommand, LabelsCompareArgs, LabelsExportArgs, LabelsImportArgs, LabelsSummaryArgs, ModelArgs};
 use crate::inputs::check_made_by;
 use crate::job::Job;
-use crate::output::{Done, Exists};
+use crate::output::{Done, check_alone};
 use crate::setup;
 
 /// Runs what was asked for.
@@ -38,7 +38,7 @@ fn summary(args: &LabelsSummaryArgs) -> Result<Done> {
         .map(|folder| FolderSummary::read(folder, rows, args.model.seed, || tokenizer_of(made_by, &args.model)));
     let found = found.collect::<Result<Vec<_>>>()?;
     let text = if args.model.json { serde_json::to_string(&found)? + "\n" } else { folder_summary::markdown(&found) };
-    write!(std::io::stdout(), "{text}")?;
+    write!(crate::terminal::out(), "{text}")?;
     Ok(Done::All)
 }
 
@@ -63,18 +63,16 @@ fn import(args: &LabelsImportArgs) -> Result<Done> {
     job.table(&imported.traces)?;
     job.finish()?;
     let (n, n_without) = (imported.traces.len(), imported.n_without);
-    writeln!(std::io::stderr(), "{n} traces with labels, {n_without} without -> {}", args.out.display())?;
+    writeln!(crate::terminal::err(), "{n} traces with labels, {n_without} without -> {}", args.out.display())?;
     Ok(if n_without == 0 { Done::All } else { Done::SomeFailed })
 }
 
 /// Writes the labels of a folder as JSON lines.
 fn export(args: &LabelsExportArgs) -> Result<Done> {
-    if args.out.exists() && !args.fresh {
-        return Err(Exists::at(&args.out).into());
-    }
     let text = export_lines(&args.labels, &args.traces)?;
+    check_alone(&args.out, text.as_bytes(), args.fresh)?;
     fs::write_atomic(&args.out, text.as_bytes())?;
-    writeln!(std::io::stderr(), "{} traces with labels -> {}", text.lines().count(), args.out.display())?;
+    writeln!(crate::terminal::err(), "{} traces with labels -> {}", text.lines().count(), args.out.display())?;
     Ok(Done::All)
 }
 
@@ -86,7 +84,7 @@ fn compare(args: &LabelsCompareArgs) -> Result<Done> {
     check_made_by(&made_by, &model, &args.traces)?;
     let Compared { rows, n_other, n_other_text } =
         sentences::compare_folder(&args.labels, &traces, &scored, &model.tokenizer)?;
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     if n_other > 0 {
         writeln!(err, "{n_other} of {} lines left out: no usable labels of a trace of that id", scored.len())?;
     }
@@ -97,9 +95,9 @@ fn compare(args: &LabelsCompareArgs) -> Result<Done> {
         writeln!(err, "no score has a coefficient: it takes several sentences with labels and different scores")?;
     }
     if args.model.json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(&rows)?)?;
+        writeln!(crate::terminal::out(), "{}", serde_json::to_string(&rows)?)?;
     } else {
-        write!(std::io::stdout(), "{}", sentences::markdown(&rows))?;
+        write!(crate::terminal::out(), "{}", sentences::markdown(&rows))?;
     }
     Ok(if rows.is_empty() { Done::SomeFailed } else { Done::All })
 }

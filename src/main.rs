@@ -28,6 +28,7 @@ mod schema;
 mod setup;
 mod shell;
 mod signals;
+mod terminal;
 mod trace;
 
 use std::process::ExitCode;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     setup::set_arguments(&args);
     let cli = Cli::parse_from(args);
     setup::logging(cli.verbose);
+    setup::fail_at_file_size_limit();
     let done = match cli.command {
         Command::Problems(args) => problems::run(&args),
         Command::Trace(args) => trace::run(&args),

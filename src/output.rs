@@ -47,6 +47,18 @@ pub(crate) struct NothingToDo {
     folder: PathBuf,
 }
 
+/// Refuses to replace a file without `fresh`; one that is there already with the content that is to be written is no failure.
+pub(crate) fn check_alone(path: &Path, content: &[u8], fresh: bool) -> Result<()> {
+    if fresh || !path.exists() {
+        return Ok(());
+    }
+    // One byte more than the content tells a longer file.
+    if fs::read(path, content.len() as u64 + 1).is_ok_and(|there| there == content) {
+        return Err(NothingToDo { folder: path.to_owned() }.into());
+    }
+    Err(Exists::at(path).into())
+}
+
 /// Where the files of runs lie until all of them are written: a folder and locks for each run.
 const UNFINISHED: &str = ".unfinished";
 
@@ -147,7 +159,9 @@ impl RunFolder {
     /// Whether the files that stand there were made by the same command from the same inputs, and are unchanged.
     fn is_done(&self, files: &[&str]) -> bool {
         let Ok(manifest) = Manifest::open(&self.folder) else { return false };
-        let mut there = files.iter().filter(|file| self.folder.join(file).exists()).peekable();
+        // A listed file that is gone is not done.
+        let is_listed = |file: &str| manifest.entries().iter().any(|entry| entry.part.file == file);
+        let mut there = files.iter().filter(|file| self.folder.join(file).exists() || is_listed(file)).peekable();
         if there.peek().is_none() {
             return false;
         }

@@ -12,7 +12,7 @@ use crate::output::Done;
 
 /// Prints the registry.
 pub(crate) fn run(args: &PoliciesArgs) -> Result<Done> {
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if args.json {
         let rows: Vec<Value> = POLICIES.iter().map(row_json).collect();
         let parts: Vec<Value> = PARTS.iter().map(|(name, values)| json!({ "part": name, "values": values })).collect();

@@ -3,17 +3,14 @@
 use std::io::Write;
 
 use anyhow::{Result, bail};
-use epikv_tasks::problem::{Problem, write_problems};
+use epikv_tasks::problem::{Problem, problem_lines, write_problems};
 use epikv_tasks::tiny::{Level, TinyProblem};
 
 use crate::cli::{Family, ProblemsArgs};
-use crate::output::{Done, Exists};
+use crate::output::{Done, check_alone};
 
 /// Writes a file of problems.
 pub(crate) fn run(args: &ProblemsArgs) -> Result<Done> {
-    if args.out.exists() && !args.fresh {
-        return Err(Exists::at(&args.out).into());
-    }
     if args.out.extension().is_none_or(|extension| extension != "jsonl") {
         bail!("--out {}: expected a file name that ends in .jsonl", args.out.display());
     }
@@ -24,8 +21,9 @@ pub(crate) fn run(args: &ProblemsArgs) -> Result<Done> {
     let problems = match args.family {
         Family::Tiny => tiny(level, args.seed, args.n),
     };
+    check_alone(&args.out, problem_lines(&args.out, &problems)?.as_bytes(), args.fresh)?;
     write_problems(&args.out, &problems)?;
-    writeln!(std::io::stderr(), "{} problems, level {} -> {}", args.n, level.name(), args.out.display())?;
+    writeln!(crate::terminal::err(), "{} problems, level {} -> {}", args.n, level.name(), args.out.display())?;
     Ok(Done::All)
 }
 

@@ -13,7 +13,7 @@ use crate::cli::ReplayArgs;
 use crate::evict::{self, LABELS, announce, check_layers, policies_with_layers};
 use crate::job::Job;
 use crate::output::Done;
-use crate::{progress, setup};
+use crate::{inputs, progress, setup};
 
 /// The files of a replay. Curves are there where they were asked for.
 const FILES: &[&str] = &[
@@ -51,6 +51,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
     if !args.model.quiet {
         announce(&settings)?;
     }
+    let runs_file = under.out.join("eviction_runs.parquet");
+    let runs = if runs_file.exists() { read_table::<EvictionRun>(&runs_file)?.0 } else { Vec::new() };
     let cells = ReplayCells::of(&under.out, args.model.fresh);
     let ask = Ask { settings: &settings, answer_tokens: args.answer_tokens, percents: PERCENTS, cells: Some(&cells) };
     let bar = progress::bar("replay", 0, args.model.quiet);
@@ -60,8 +62,6 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
     });
     bar.finish_and_clear();
     let done = done?;
-    let runs_file = under.out.join("eviction_runs.parquet");
-    let runs = if runs_file.exists() { read_table::<EvictionRun>(&runs_file)?.0 } else { Vec::new() };
     let summary = ReplaySummary::of(&done, &runs);
     write(job, args, (&model, &settings), &done, &summary)?;
     cells.remove()?;
@@ -71,8 +71,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Done> {
 
 fn read_traces(args: &ReplayArgs) -> Result<Vec<Trace>> {
     let path = &args.traces;
-    let (mut rows, _) = read_table::<Trace>(path).with_context(|| format!("--traces {}", path.display()))?;
-    rows.truncate(args.model.limit.unwrap_or(usize::MAX));
+    let read = inputs::traces(path, args.model.limit);
+    let (rows, _) = read.with_context(|| format!("--traces {}", path.display()))?;
     if rows.is_empty() {
         bail!("--traces {}: expected traces, got none", path.display());
     }
@@ -112,7 +112,7 @@ fn write(
 
 /// The tables on stderr, and with `--json` the figures on stdout.
 fn print(args: &ReplayArgs, done: &Replay, summary: &ReplaySummary) -> Result<()> {
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     if done.n_reused > 0 {
         writeln!(err, "{} rows were there already", done.n_reused)?;
     }
@@ -127,7 +127,7 @@ fn print(args: &ReplayArgs, done: &Replay, summary: &ReplaySummary) -> Result<()
     }
     writeln!(err, "{} traces -> {}", summary.n_traces, args.policies.out.display())?;
     if args.model.json {
-        writeln!(std::io::stdout(), "{}", serde_json::to_string(summary)?)?;
+        writeln!(crate::terminal::out(), "{}", serde_json::to_string(summary)?)?;
     }
     Ok(())
 }

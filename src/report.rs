@@ -38,11 +38,11 @@ impl Hint for Refused {
 /// Prints an error and gives the exit code: 0 if all was done already, 1 if the run was told to stop, 2 if it could not be.
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     if let Some(done) = error.downcast_ref::<NothingToDo>() {
-        let _ = writeln!(std::io::stderr(), "{done}");
+        let _ = writeln!(crate::terminal::err(), "{done}");
         return ExitCode::SUCCESS;
     }
     // A closed stderr is no reason to panic.
-    let _ = std::io::stderr().write_all(text(error).as_bytes());
+    let _ = crate::terminal::err().write_all(text(error).as_bytes());
     let interrupted = error
         .downcast_ref::<epikv_labeler::Error>()
         .is_some_and(|error| matches!(error, epikv_labeler::Error::Interrupted { .. }));

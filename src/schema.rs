@@ -29,6 +29,6 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Done> {
     } else {
         tables.into_iter().map(markdown).collect::<Vec<_>>().join("\n")
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    crate::terminal::out().write_all(text.as_bytes())?;
     Ok(Done::All)
 }

@@ -24,7 +24,8 @@ pub(crate) fn logging(verbose: u8) {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| default.into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(crate::terminal::log)
+        .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .init();
 }
@@ -104,6 +105,16 @@ pub(crate) fn interrupted() -> Result<Arc<AtomicBool>> {
         signal_hook::flag::register(signal, flag.clone())?;
     }
     Ok(FLAG.get_or_init(|| flag).clone())
+}
+
+/// Lets a write beyond the limit on file sizes fail as any other write does, in place of ending the process.
+pub(crate) fn fail_at_file_size_limit() {
+    /// SIGXFSZ, which the signal library does not name.
+    const FILE_SIZE_EXCEEDED: i32 = 25;
+    if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
+        // Where it cannot be registered the process ends as before.
+        let _ = signal_hook::flag::register(FILE_SIZE_EXCEEDED, Arc::new(AtomicBool::new(false)));
+    }
 }
 
 /// Opens the model of a command.

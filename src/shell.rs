@@ -13,7 +13,7 @@ pub(crate) fn completions(args: CompletionsArgs) -> Result<Done> {
     // Into memory first: the library panics where it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "epikv", &mut script);
-    std::io::stdout().write_all(&script)?;
+    crate::terminal::out().write_all(&script)?;
     Ok(Done::All)
 }
 
@@ -22,6 +22,6 @@ pub(crate) fn man(args: &ManArgs) -> Result<Done> {
     epikv_schemas::fs::create_folder(&args.out)?;
     clap_mangen::generate_to(Cli::command(), &args.out)
         .with_context(|| format!("cannot write man pages into {}", args.out.display()))?;
-    writeln!(std::io::stderr(), "man pages of all commands -> {}", args.out.display())?;
+    writeln!(crate::terminal::err(), "man pages of all commands -> {}", args.out.display())?;
     Ok(Done::All)
 }

@@ -11,7 +11,7 @@ use crate::output::Done;
 
 /// Prints the table of signals.
 pub(crate) fn run(args: &SignalsArgs) -> Result<Done> {
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if args.json {
         let all: Vec<Value> = SIGNALS
             .iter()

@@ -324,7 +324,7 @@ fn summarise(args: &TraceArgs, traces: &[Trace], failures: &[String]) -> Result<
     let correct = traces.iter().filter(|t| t.correct == Some(true)).count();
     let cut = traces.iter().filter(|t| matches!(t.finish_reason.as_str(), "length" | "context")).count();
     let answered = traces.iter().filter(|t| t.answer.is_some()).count();
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     for failure in failures {
         writeln!(err, "failed: {failure}")?;
     }
@@ -340,7 +340,7 @@ fn summarise(args: &TraceArgs, traces: &[Trace], failures: &[String]) -> Result<
             "n_traces": traces.len(), "n_answered": answered, "n_graded": graded, "n_correct": correct,
             "n_cut": cut, "n_failed": failures.len(), "out": args.out.display().to_string(),
         });
-        writeln!(std::io::stdout(), "{figures}")?;
+        writeln!(crate::terminal::out(), "{figures}")?;
     }
     Ok(())
 }

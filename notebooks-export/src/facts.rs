@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use epikv_schemas::{LabelWindow, Trace};
 
 use crate::checked::Checked;
-use crate::html::{Escaped, NULL, or_null};
+use crate::html::{Escaped, NULL, isolated, or_null};
 use crate::outcome::OUTCOMES;
 
 /// Names and contents, as HTML, of the list at the head of the page.
@@ -21,8 +21,8 @@ pub(crate) fn facts(trace: &Trace, windows: &[LabelWindow]) -> Vec<(&'static str
         None => NULL,
     };
     vec![
-        ("data set", own(&trace.dataset)),
-        ("problem", own(&trace.problem_id)),
+        ("data set", isolated(&trace.dataset)),
+        ("problem", isolated(&trace.problem_id)),
         ("right answer", or_null(trace.gold.as_deref())),
         ("answer", or_null(trace.answer.as_deref())),
         ("correct", format!("{correct} ({})", Escaped(&trace.verdict))),

@@ -49,7 +49,8 @@ pub(crate) fn figure(trace: &Trace, checked: &Checked<'_>) -> String {
         }
     }
     figure.axis();
-    let title = format!("Windows of trace {} by outcome", Escaped(&trace.trace_id));
+    // No element isolates a direction here; these marks do.
+    let title = format!("Windows of trace \u{2068}{}\u{2069} by outcome", Escaped(&trace.trace_id));
     format!(
         "<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">\n<title>{title}</title>\n{}</svg>\n",
         figure.top, figure.drawing.body

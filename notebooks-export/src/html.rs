@@ -35,6 +35,11 @@ pub(crate) fn or_null(text: Option<&str>) -> String {
     text.map_or_else(|| NULL.to_owned(), |text| Escaped(text).to_string())
 }
 
+/// A text that may be written from right to left and must not turn what stands beside it, as HTML.
+pub(crate) fn isolated(text: &str) -> String {
+    format!("<bdi>{}</bdi>", Escaped(text))
+}
+
 /// A row of table cells whose contents are HTML already.
 pub(crate) fn table_row(cell: &str, cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|content| format!("<{cell}>{content}</{cell}>")).collect();
@@ -44,6 +49,11 @@ pub(crate) fn table_row(cell: &str, cells: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_turns_nothing_beside_it() {
+        assert_eq!(isolated("مسألة<1>"), "<bdi>مسألة&lt;1&gt;</bdi>");
+    }
 
     #[test]
     fn nothing_with_a_meaning_is_left() {

@@ -6,7 +6,7 @@ use crate::checked::Checked;
 use crate::error::Result;
 use crate::facts::{WINDOW_HEADS, facts, legend, window_cells};
 use crate::figure::figure;
-use crate::html::{Escaped, table_row};
+use crate::html::{Escaped, isolated, table_row};
 use crate::style::STYLE;
 
 /// The page of some traces and the windows of each: a whole HTML document that stands alone. One trace fills it; of several
@@ -16,26 +16,28 @@ use crate::style::STYLE;
 /// If a window or a span does not belong to its trace, or an outcome is not one of the known words.
 pub fn traces_page(traces: &[(&Trace, &[LabelWindow])]) -> Result<String> {
     if let [(trace, windows)] = traces {
-        let name = format!("Trace {}", Escaped(&trace.trace_id));
-        return Ok(document(&name, &section(trace, windows)?));
+        let title = format!("Trace {}", Escaped(&trace.trace_id));
+        let heading = format!("Trace {}", isolated(&trace.trace_id));
+        return Ok(document(&title, &heading, &section(trace, windows)?));
     }
     let folded = |(trace, windows): &(&Trace, &[LabelWindow])| {
         let n_flipped = windows.iter().filter(|window| window.flipped == Some(true)).count();
-        let (name, n) = (Escaped(&trace.trace_id), windows.len());
+        let (name, n) = (isolated(&trace.trace_id), windows.len());
         let head = format!("<summary>{name}: {n_flipped} of {n} windows flip the answer</summary>\n");
         Ok(format!("<details>\n{head}{}</details>\n", section(trace, windows)?))
     };
     let folded: Vec<String> = traces.iter().map(folded).collect::<Result<_>>()?;
-    Ok(document(&format!("{} traces", traces.len()), &folded.concat()))
+    let title = format!("{} traces", traces.len());
+    Ok(document(&title, &title, &folded.concat()))
 }
 
-/// A whole document; its title is HTML.
-fn document(title: &str, body: &str) -> String {
+/// A whole document; its title is HTML without tags, its heading HTML.
+fn document(title: &str, heading: &str, body: &str) -> String {
     [
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
-        &format!("<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"),
+        &format!("<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{heading}</h1>\n"),
         body,
         "</body>\n</html>\n",
     ]
@@ -128,8 +130,11 @@ mod tests {
         let windows = [window(0, 20, "same"), window(1, 36, "changed")];
         let other = Trace { trace_id: "u".to_owned(), ..trace() };
         let page = traces_page(&[(&trace(), &windows), (&other, &[])]).expect("they belong together");
-        assert!(page.contains("<h1>2 traces</h1>") && page.contains("<summary>t: 1 of 2 windows flip"), "{page}");
-        assert!(page.contains("<summary>u: 0 of 0 windows"), "{page}");
+        assert!(
+            page.contains("<h1>2 traces</h1>") && page.contains("<summary><bdi>t</bdi>: 1 of 2 windows flip"),
+            "{page}"
+        );
+        assert!(page.contains("<summary><bdi>u</bdi>: 0 of 0 windows"), "{page}");
         for tag in ["details", "summary", "svg"] {
             let opened = page.matches(&format!("<{tag}")).count();
             assert_eq!((opened, page.matches(&format!("</{tag}>")).count()), (2, 2), "<{tag}>");

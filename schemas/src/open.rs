@@ -27,6 +27,9 @@ use crate::{
 /// More rows than any machine holds: a file that declares them is damaged or an attack.
 const MOST_ROWS: i64 = 1 << 31;
 
+/// More items than a list of any row has, such as the tokens of a trace.
+const MOST_ITEMS: i64 = 1 << 23;
+
 /// Opens the file and checks its footer. A file that the manifest beside it lists must be the one that it lists.
 pub(crate) fn open(path: &Path) -> Result<(File, ArrowReaderMetadata)> {
     commit::check(path)?;
@@ -116,6 +119,12 @@ fn check_sizes(path: &Path, length: u64, metadata: &ParquetMetaData) -> Result<(
         }
         rows = rows.saturating_add(group.num_rows());
         for column in group.columns() {
+            // A few bytes can stand for any number of equal values, so their number is bounded before they are read.
+            if column.num_values() > group.num_rows().saturating_mul(MOST_ITEMS) {
+                let place = format!("row group {at}, column {}", column.column_path());
+                let got = format!("{} values in {} rows", column.num_values(), group.num_rows());
+                return Err(damaged(path, place, format!("at most {MOST_ITEMS} values a row"), &got));
+            }
             if !lies_within(column, length) {
                 let place = format!("row group {at}, column {}", column.column_path());
                 let got = format!("{} bytes from {}", column.compressed_size(), column.data_page_offset());

@@ -40,7 +40,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Replace figures that are already there.
-    #[arg(long)]
+    #[arg(long, requires = "out")]
     pub(crate) fresh: bool,
     /// JSON instead of a table.
     #[arg(long)]

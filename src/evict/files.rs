@@ -86,7 +86,7 @@ fn facts(summary: &Summary, model: &Model, settings: &Settings) -> Vec<(String, 
 
 /// The tables on stderr.
 pub(super) fn print(summary: &Summary, out: &Path) -> Result<()> {
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     writeln!(err, "{}", report::accuracy(summary))?;
     for table in [report::swap(summary), report::comparison(summary)] {
         if !table.is_empty() {

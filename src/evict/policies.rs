@@ -48,7 +48,7 @@ pub(super) fn check_compared(comparisons: &Comparisons, settings: &Settings, cel
 
 /// The policies with all their parts, and warnings, before anything runs.
 pub(crate) fn announce(settings: &Settings) -> Result<()> {
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     for policy in &settings.ordered_policies()? {
         writeln!(err, "{policy}: {}", policy.policy)?;
         if policy.policy.position == PositionMode::Rewound {

@@ -85,7 +85,7 @@ impl Graded {
 }
 
 fn one(graded: &Graded, args: &GradeArgs) -> Result<Done> {
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if args.json {
         writeln!(out, "{}", graded.json(args.mode()))?;
         return Ok(Done::All);
@@ -105,7 +105,7 @@ fn many(pairs: &[Pair], args: &GradeArgs) -> Result<Done> {
     let started = Instant::now();
     let graded: Vec<Graded> = pairs.iter().map(|pair| Graded::of(&pair.pred, &pair.gold, pair.kind, mode)).collect();
     let table = Table::of(pairs, &graded, mode, started.elapsed());
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if args.json {
         let mut object = table.json();
         if args.explain {

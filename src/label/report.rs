@@ -57,12 +57,12 @@ pub(super) fn print_estimate(estimate: &Estimate, rates: Rates, as_json: bool) -
     if as_json {
         let report =
             json!({ "estimate": estimate, "rates": rates, "seconds": seconds, "naive_seconds": naive_seconds });
-        writeln!(std::io::stdout(), "{report}")?;
+        writeln!(crate::terminal::out(), "{report}")?;
     }
     let Estimate { n_traces, n_failed, n_windows, prefill, draft, decode, naive, weight_bytes, cache_bytes } = estimate;
     let mib = |bytes: &usize| *bytes as f64 / f64::from(1 << 20);
     writeln!(
-        std::io::stderr(),
+        crate::terminal::err(),
         "{n_traces} traces, {n_failed} that cannot be labelled, {n_windows} windows\n\
          tokens: {prefill} read, {draft} read as drafts, {decode} decoded if no answer changes; naive: {} read, {} decoded\n\
          memory: {:.1} MiB of weights, {:.1} MiB of keys and values\n\
@@ -110,7 +110,7 @@ fn counts(summary: &Summary) -> String {
 
 /// The summary on stderr.
 pub(super) fn print(labels: &Labels, summary: &Summary, out: &Path) -> Result<()> {
-    let mut err = std::io::stderr();
+    let mut err = crate::terminal::err();
     for failure in &labels.failures {
         writeln!(err, "failed: {}", failure.error)?;
     }

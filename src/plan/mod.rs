@@ -129,7 +129,7 @@ impl Plan {
 /// Prints the plan.
 pub(crate) fn run(args: &PlanArgs) -> Result<Done> {
     let plan = Plan::of(args)?;
-    let mut out = std::io::stdout();
+    let mut out = crate::terminal::out();
     if let Some(folder) = &args.out {
         figures::write(&plan, args, folder)?;
     }

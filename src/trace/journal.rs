@@ -50,7 +50,7 @@ impl Kept {
         let (journal, lines) = Journal::open::<Line>(path, &head)?;
         let done: HashMap<_, _> = lines.into_iter().map(|line| ((line.problem.clone(), line.sample), line)).collect();
         if !done.is_empty() {
-            writeln!(std::io::stderr(), "{} generations of an earlier run are taken over", done.len())?;
+            writeln!(crate::terminal::err(), "{} generations of an earlier run are taken over", done.len())?;
         }
         Ok(Self { journal, done })
     }

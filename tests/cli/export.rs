@@ -39,9 +39,9 @@ fn a_page_has_every_window_of_every_trace() {
     assert!(!page.contains("<script") && !page.contains("<img"));
     export(&place, "b.html", &["--trace", "b"]).ok();
     let one = text(&place, "b.html");
-    assert!(one.contains("<h1>Trace b</h1>") && !one.contains("<details>"));
+    assert!(one.contains("<h1>Trace <bdi>b</bdi></h1>") && !one.contains("<details>"));
     export(&place, "a.html", &["--limit", "1"]).ok();
-    assert!(text(&place, "a.html").contains("<h1>Trace a</h1>"));
+    assert!(text(&place, "a.html").contains("<h1>Trace <bdi>a</bdi></h1>"));
 }
 
 #[test]

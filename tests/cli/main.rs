@@ -15,6 +15,7 @@ mod figures;
 mod grade;
 mod import;
 mod label;
+mod manners;
 mod my_policy;
 mod pipeline;
 mod plan;

@@ -19,6 +19,20 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
+    /// A problem that is too long for any model.
+    #[error("{}, {unit} {line}: expected a problem of at most {limit} bytes, got {got}", path.display())]
+    LongProblem {
+        /// The file.
+        path: PathBuf,
+        /// What it consists of: `line` or `row`.
+        unit: &'static str,
+        /// Where, from 1.
+        line: usize,
+        /// Bytes that a problem may have.
+        limit: usize,
+        /// Its bytes.
+        got: usize,
+    },
     /// A row lacks something or holds something else.
     #[error("{}, {unit} {line}: expected {expected}, got {got}", path.display())]
     Field {
@@ -140,6 +154,9 @@ impl Hint for Error {
         match self {
             Self::NoChatTemplate { .. } => {
                 Some("--prompt-style plain uses the problem text as it is; base models have no template".to_owned())
+            }
+            Self::LongProblem { .. } => {
+                Some("the file should hold one problem a line or row; is it another kind of file?".to_owned())
             }
             Self::ProblemLeftOut { .. } => Some("--prompt-style plain uses the problem text as it is".to_owned()),
             Self::OtherTokenizer { .. } => {

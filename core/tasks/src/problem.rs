@@ -37,6 +37,9 @@ const DATASET: &[&str] = &["dataset", "source"];
 /// What GSM8K puts before the answer.
 const HASHES: &str = "####";
 
+/// Bytes of a problem at most: far more than any model reads. A longer one is another kind of file.
+const LONGEST_STATEMENT: usize = 1 << 20;
+
 /// A value that the answer is known to need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GoldSpan {
@@ -73,14 +76,22 @@ pub struct Problem {
 /// # Errors
 /// If the file cannot be written.
 pub fn write_problems(path: &Path, problems: &[Problem]) -> Result<()> {
+    epikv_schemas::fs::write_atomic(path, problem_lines(path, problems)?.as_bytes())?;
+    Ok(())
+}
+
+/// The lines that [`write_problems`] writes.
+///
+/// # Errors
+/// If a problem cannot be written as JSON; the error names the file.
+pub fn problem_lines(path: &Path, problems: &[Problem]) -> Result<String> {
     let mut lines = String::new();
     for problem in problems {
         let line = serde_json::to_string(problem).map_err(std::io::Error::from);
         lines.push_str(&line.map_err(|source| Error::Io { path: path.to_owned(), source })?);
         lines.push('\n');
     }
-    epikv_schemas::fs::write_atomic(path, lines.as_bytes())?;
-    Ok(())
+    Ok(lines)
 }
 
 /// Reads the problems of a file: Parquet and CSV by the ends of their names, else JSON lines; or those of a folder of parts.
@@ -97,10 +108,14 @@ pub fn read_problems(path: &Path) -> Result<Vec<Problem>> {
 
 fn problem(row: &Row) -> Result<Problem> {
     let id = row.text(ID)?.filter(|id| !id.trim().is_empty());
+    let statement = statement(row)?;
+    if statement.len() > LONGEST_STATEMENT {
+        return Err(row.too_long(LONGEST_STATEMENT, statement.len()));
+    }
     Ok(Problem {
         id: id.unwrap_or_else(|| row.name()),
         dataset: row.text(DATASET)?.unwrap_or_else(|| row.stem()),
-        problem: statement(row)?,
+        problem: statement,
         gold: gold(row)?,
         level: row.text(&["level", "difficulty"])?,
         subject: row.text(&["subject", "type", "Type"])?,

@@ -205,6 +205,11 @@ impl Row {
         self.error(format!("{expected} in `{name}`"), got)
     }
 
+    /// The error for a problem of more bytes than any model reads.
+    pub(crate) fn too_long(&self, limit: usize, got: usize) -> Error {
+        Error::LongProblem { path: self.path.clone(), unit: self.unit, line: self.line, limit, got }
+    }
+
     pub(crate) fn error(&self, expected: String, got: String) -> Error {
         Error::Field { path: self.path.clone(), unit: self.unit, line: self.line, expected, got }
     }
