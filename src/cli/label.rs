@@ -70,8 +70,8 @@ pub(crate) struct LabelArgs {
     /// Where a regeneration ends.
     #[arg(long, value_parser = word::<Stop>(), default_value_t)]
     pub(crate) stop: Stop,
-    /// `paper`: flips are judged against the gold answer, a truncated answer is a flip, the filler is eos, and windows
-    /// start at the prompt's end.
+    /// `paper`: the last box is compared with the gold answer string for string, no box or a truncated answer is a flip, the
+    /// filler is eos, and windows start at the prompt's end.
     #[arg(long, value_enum)]
     pub(crate) preset: Option<Preset>,
     /// What is compared as the answer.

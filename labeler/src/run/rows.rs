@@ -12,6 +12,7 @@ use crate::run::regenerate::Regenerated;
 use crate::windows::compared::{AnswerKind, Mapping};
 use crate::windows::filler::ids_sha256;
 use crate::windows::outcome::{GRADER_MODE, Outcome, answer_in};
+use crate::windows::published;
 use crate::windows::token_labels::{important_share, token_labels};
 
 /// How the answer of a regeneration compares with the reference: the answer, the outcome, and whether it is a flip.
@@ -24,12 +25,19 @@ pub(crate) struct Judged {
 /// Judges a regeneration of a job.
 pub(crate) fn judge(job: &Job<'_>, result: &Regenerated, config: &Config) -> Judged {
     let cut = result.is_cut();
+    if (config.mapping, config.answer) == (Mapping::Paper, AnswerKind::Math) {
+        let reference = job.trace.gold.as_deref().or(job.reference()).unwrap_or_default();
+        let answer = published::last_box(&result.text);
+        let outcome = match answer {
+            None if cut => Outcome::Truncated,
+            None => Outcome::NoAnswer,
+            Some(answer) if published::matches(answer, reference) => Outcome::Same,
+            Some(_) => Outcome::Changed,
+        };
+        return Judged { answer: answer.map(str::to_owned), outcome, flipped: outcome.flipped(config.mapping) };
+    }
     let answer = answer_in(&result.text, cut, config.answer);
-    let reference = match config.mapping {
-        Mapping::Control => job.reference(),
-        Mapping::Paper if config.answer == AnswerKind::Text => job.reference(),
-        Mapping::Paper => job.trace.gold.as_deref().or(job.reference()),
-    };
+    let reference = job.reference();
     let outcome = Outcome::of(answer.as_deref(), reference.unwrap_or_default(), cut, config.answer, GRADER_MODE);
     Judged { answer, outcome, flipped: outcome.flipped(config.mapping) }
 }

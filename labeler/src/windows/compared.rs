@@ -10,7 +10,7 @@ epikv_words::words! {
         /// Against the control; a truncated or unsure regeneration decides nothing.
         #[default]
         Control = "control",
-        /// Against gold; a truncated regeneration counts as a flip. What the published labels did.
+        /// Against gold, string for string; no box or a truncated regeneration counts as a flip. What the published labels did.
         Paper = "paper",
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod compared;
 pub mod filler;
 pub mod intervention;
 pub mod outcome;
+pub(crate) mod published;
 pub mod spans;
 pub mod token_labels;
 pub mod window;
