@@ -13,12 +13,11 @@ const LINES_A_ROW: usize = 6;
 /// A horizontal axis: its label, and where a group stands on it.
 type Abscissa = (&'static str, fn(&Group) -> Option<f64>);
 
-/// Accuracy against budget, against the mean of the tokens held and, where times may be compared, against time. `None`
-/// where nothing ran under a budget.
+/// Accuracy against budget, against the mean of the tokens held and, where times may be compared, against time. What evicted
+/// nothing is left out, since it says nothing of its policy. `None` where nothing evicted under a budget.
 pub fn accuracy_plot(summary: &Summary, model: &str) -> Option<Plot> {
-    let evicting = summary.groups.iter().filter(|group| group.budget.is_some() && group.accuracy.is_some());
     let mut names: Vec<&str> = Vec::new();
-    for group in evicting {
+    for group in summary.groups.iter().filter(|group| evicted(group) && group.accuracy.is_some()) {
         if !names.contains(&group.policy.as_str()) {
             names.push(&group.policy);
         }
@@ -44,8 +43,22 @@ pub fn accuracy_plot(summary: &Summary, model: &str) -> Option<Plot> {
             format!("Model {model}, {} problems.", summary.n_problems),
             format!("Ribbons: 95 % intervals ({}).", intervals.into_iter().collect::<Vec<_>>().join(", ")),
             "Grey: no eviction.".to_owned(),
-        ],
+        ]
+        .into_iter()
+        .chain(left_out(summary))
+        .collect(),
     })
+}
+
+/// Whether it ran under a budget that bound it.
+fn evicted(group: &Group) -> bool {
+    group.budget.is_some() && group.n_evictions > 0
+}
+
+/// That some groups are not drawn.
+fn left_out(summary: &Summary) -> Option<String> {
+    let n = summary.groups.iter().filter(|group| group.budget.is_some() && !evicted(group)).count();
+    (n > 0).then(|| format!("Left out: {n} that evicted nothing."))
 }
 
 fn panel(summary: &Summary, names: &[&str], (x_label, x): Abscissa) -> Panel {
@@ -61,7 +74,7 @@ fn panel(summary: &Summary, names: &[&str], (x_label, x): Abscissa) -> Panel {
         Some(Line { name: group.policy.clone(), kind, points: vec![place], look: 0 })
     });
     let line = |(at, name): (usize, &&str)| {
-        let own = summary.groups.iter().filter(|group| group.policy == **name && group.budget.is_some());
+        let own = summary.groups.iter().filter(|group| group.policy == **name && evicted(group));
         let points = own.filter_map(point).collect();
         Line { name: (*name).to_owned(), kind: LineKind::Series, points, look: 1 + at }
     };
