@@ -19,6 +19,7 @@ use crate::check::Check;
 use crate::cli::{Cli, Command, DemoArgs};
 use crate::job::Job;
 use crate::output::Done;
+use crate::pages::{DETAILS, short};
 use crate::report::Refused;
 use crate::{claims, correlate, evict, golds, label, problems, trace};
 
@@ -70,6 +71,9 @@ const COMMAND: &str = "demo";
 
 /// The problems, which are written first.
 const PROBLEMS: &str = "problems.jsonl";
+
+/// Lines of the report of a step at most: two of them and the self-check are one report.
+const STEP_LINES: usize = 70;
 
 /// Where the reports of all steps go in the end.
 const REPORT: &str = "report.md";
@@ -146,7 +150,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         step("correlate", &[("--traces", &trace_file), ("--labels", out), ("--out", out)], &words)?
     {
         done(correlate::run(&args))?;
-        reports.push(std::fs::read_to_string(out.join(REPORT))?);
+        reports.push(std::fs::read_to_string(out.join(DETAILS))?);
     }
     let policies = if args.claims { CLAIM_POLICIES } else { POLICIES };
     let words = ["--policies", policies, "--budgets", BUDGETS, "--max-new", MAX_NEW];
@@ -154,14 +158,17 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Done> {
         step("evict", &[("--problems", &problem_file), ("--labels", out), ("--out", out)], &words)?
     {
         done(evict::run(&args))?;
-        reports.push(std::fs::read_to_string(out.join(REPORT))?);
+        reports.push(std::fs::read_to_string(out.join(DETAILS))?);
     }
     let checks = checks(out)?;
     let good = checks.iter().all(|check| check.good);
     let shown: String = checks.iter().map(Check::line).collect();
-    reports.push(format!("# Self-check\n\n{shown}"));
-    let mut job = Job::open(COMMAND, out, &[REPORT], true)?;
-    job.file(REPORT, reports.join("\n"))?;
+    let checked = format!("# Self-check\n\n{shown}");
+    let mut job = Job::open(COMMAND, out, &[REPORT, DETAILS], true)?;
+    let halves = reports.iter().map(|report| short(report, STEP_LINES)).chain([checked.clone()]);
+    job.file(REPORT, halves.collect::<Vec<_>>().join("\n"))?;
+    reports.push(checked);
+    job.file(DETAILS, reports.join("\n"))?;
     job.finish()?;
     let decided = if args.claims {
         let (page, short) = claims::page(out)?;
@@ -199,6 +206,7 @@ fn next_steps(out: &Path) -> String {
 fn index(out: &Path, args: &DemoArgs) -> Result<()> {
     let mut lines =
         vec![(REPORT.to_owned(), "reports of `correlate` and `evict`, and the self-check: read this first".to_owned())];
+    lines.push((DETAILS.to_owned(), "the same with all sections".to_owned()));
     if args.claims {
         lines.push((CLAIMS_PAGE.to_owned(), "verdicts on the papers' claims".to_owned()));
     }

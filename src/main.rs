@@ -18,6 +18,7 @@ mod job;
 mod label;
 mod labels;
 mod output;
+mod pages;
 mod plan;
 mod policies;
 mod problems;

@@ -16,6 +16,7 @@ use super::plan::Plan;
 use super::recorded::Recorded;
 use crate::cli::CorrelateArgs;
 use crate::job::Job;
+use crate::pages::{DETAILS, REPORT_LINES, short};
 use epikv_analyzer::between::Between;
 
 /// Every file that a run may write.
@@ -43,6 +44,7 @@ const FILES: &[&str] = &[
     "agreement.parquet",
     "selection.parquet",
     "report.md",
+    DETAILS,
 ];
 
 /// What needs all signals of a trace at once, or its tokens.
@@ -135,7 +137,8 @@ pub(super) fn write_results(mut job: Job, settings: &Settings, results: &Results
     for (file, content) in drawn.into_iter().flatten() {
         job.file(&file, content)?;
     }
-    job.file("report.md", results.report)?;
+    job.file("report.md", short(results.report, REPORT_LINES))?;
+    job.file(DETAILS, results.report)?;
     job.finish()
 }
 

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::LABELS;
 use crate::cli::EvictArgs;
 use crate::job::Job;
+use crate::pages::{DETAILS, REPORT_LINES, short};
 use crate::setup;
 
 /// The files of an eviction run. The figures are there where something ran under a budget.
@@ -19,6 +20,7 @@ pub(super) const FILES: &[&str] = &[
     "eviction_runs.parquet",
     "eviction_timings.parquet",
     "report.md",
+    DETAILS,
     "report.csv",
     "figure_accuracy.svg",
     "figure_accuracy.png",
@@ -51,7 +53,8 @@ pub(super) fn write(mut job: Job, cells: Cells, runs: &Runs, about: &About<'_>) 
     job.table(&runs.rows)?;
     job.table(&runs.timings)?;
     let text = report::markdown(summary, "Eviction", &facts(summary, model, settings));
-    job.file("report.md", text)?;
+    job.file("report.md", short(&text, REPORT_LINES))?;
+    job.file(DETAILS, text)?;
     job.file("report.csv", report::csv(summary))?;
     if let Some(plot) = report::accuracy_plot(summary, model.origin.id()) {
         job.figure("figure_accuracy", &report::svg(&plot), &plot.csv())?;

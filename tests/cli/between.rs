@@ -53,7 +53,7 @@ fn two_signals_are_compared_on_the_same_labels() {
     for row in by_lag.iter().filter(|row| row.lag == 0) {
         assert!((row.rho.unwrap() - rho(&row.signal, row.layer, &row.smoothing)).abs() < 1e-12);
     }
-    let report = std::fs::read_to_string(place.path("out").join("report.md")).unwrap();
+    let report = std::fs::read_to_string(place.path("out").join("report_details.md")).unwrap();
     for words in ["## Signals against each other", "(Williams)", "## Lags", "peak of within", "## Kinds of tokens"] {
         assert!(report.contains(words), "{words}: {report}");
     }
@@ -149,10 +149,10 @@ fn problem_sets_models_and_difficulty() {
         difficulty.iter().filter(|row| row.dataset == "sums+products" && row.smoothing == "mean64").collect();
     assert_eq!(joined.len(), 1 + 4 + 4);
     assert!(joined.iter().all(|row| row.n_traces == 5 && row.statistic.is_some() && row.p > Some(0.0)), "{joined:?}");
-    let report = std::fs::read_to_string(place.path("second").join("report.md")).unwrap();
+    let report = std::fs::read_to_string(place.path("second").join("report_details.md")).unwrap();
     assert!(report.contains("## Layers and difficulty\n\nDifficulty is the level of the problem."), "{report}");
     assert!(report.contains("## Between problem sets and models") && report.contains("first, sums"), "{report}");
-    let report = std::fs::read_to_string(place.path("first").join("report.md")).unwrap();
+    let report = std::fs::read_to_string(place.path("first").join("report_details.md")).unwrap();
     assert!(!report.contains("## Layers and difficulty"), "fewer than four traces in each set: {report}");
 
     run("bad", &["--pool", "sums"]).refused(&["expected two or more different problem sets"]);

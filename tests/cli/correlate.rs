@@ -27,6 +27,7 @@ const DATA: &[&str] = &[
     "figure_layers.png",
     "figure_layers.csv",
     "report.md",
+    "report_details.md",
 ];
 
 pub(crate) const CORRELATE: &[&str] =

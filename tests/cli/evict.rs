@@ -53,8 +53,11 @@ fn all_policies_at_two_budgets() {
     {
         assert!(ran.stderr().contains(words), "{words}: {}", ran.stderr());
     }
-    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let report = String::from_utf8(bytes(&place.path("e").join("report_details.md"))).unwrap();
     assert!(report.contains("| random:0") && report.contains("## Comparisons"), "{report}");
+    let short = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    assert!(short.contains("**In short**") && short.contains("Evicted nothing: "), "{short}");
+    assert!(short.lines().count() <= 150, "{} lines", short.lines().count());
     let manifest = epikv_schemas::Manifest::open(&place.path("e")).unwrap();
     assert!(manifest.verify().is_ok());
 }
@@ -244,7 +247,7 @@ fn a_swap_changes_the_score_alone() {
     assert_eq!(held.len(), 1, "{held:?}");
     let scores: BTreeSet<&str> = rows.iter().map(|row| row.composition.split(';').next().unwrap()).collect();
     assert_eq!(scores.len(), 5, "{scores:?}");
-    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let report = String::from_utf8(bytes(&place.path("e").join("report_details.md"))).unwrap();
     let table = report.split("## Only the score differs").nth(1).expect("a section").split("\n## ").next().unwrap();
     assert!(table.contains("held: `protect=prompt+recency;select=top-k;trigger=buffer(4);scope=global"), "{table}");
     for score in ["| epikv ", "| h2o ", "| random ", "| recency ", "| kv-key "] {
@@ -263,7 +266,7 @@ fn what_is_declared_late_does_not_count() {
     let run = ["--policies", "window,random", "--budgets", "20", "--out", "e"];
     let first = ["--margin", "0.4", "--primary", "window:random"];
     evict(&place, &[&run[..], &first].concat()).ok();
-    let report = || String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let report = || String::from_utf8(bytes(&place.path("e").join("report_details.md"))).unwrap();
     assert!(report().contains("equivalent means within 40 points"), "{}", report());
     assert!(report().contains("| primary "), "{}", report());
     // Declared once, it stays declared; anything else comes too late.
@@ -294,7 +297,7 @@ fn draws_are_repeated_and_the_matched_size_is_that_of_the_budget() {
         let after = if row.policy.starts_with("window") { 20 } else { 24 };
         assert_eq!(row.budget_tokens, Some(after), "{row:?}");
     }
-    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let report = String::from_utf8(bytes(&place.path("e").join("report_details.md"))).unwrap();
     assert!(report.contains("## Draws") && report.contains("the peak size"), "{report}");
     let small = ["--policies", "window;trigger=buffer(40)", "--budgets", "24", "--match", "peak", "--out", "f"];
     evict(&place, &small).refused(&["trigger buffer(40)", "hint: --match steady"]);
@@ -328,7 +331,7 @@ fn signals_are_recorded_under_eviction() {
             }
         }
     }
-    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let report = String::from_utf8(bytes(&place.path("e").join("report_details.md"))).unwrap();
     assert!(report.contains("## Drift") && report.contains("| hs_l2 "), "{report}");
     assert!(epikv_schemas::Manifest::open(&place.path("e")).unwrap().verify().is_ok());
     let ran = evict(&place, &run).ok();
@@ -342,7 +345,7 @@ fn the_table_says_what_was_generated_and_how_long_it_took() {
     let place = Place::new();
     place.problems();
     let ran = evict(&place, &["--policies", "window", "--budgets", "20", "--out", "e"]).ok();
-    let report = String::from_utf8(bytes(&place.path("e").join("report.md"))).unwrap();
+    let report = String::from_utf8(bytes(&place.path("e").join("report_details.md"))).unwrap();
     for text in [ran.stderr(), report] {
         let row = |start: &str| -> Vec<String> {
             let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start}: {text}"));

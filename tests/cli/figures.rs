@@ -48,7 +48,7 @@ fn csv(place: &Place, name: &str) -> Vec<BTreeMap<String, String>> {
 fn every_figure_has_its_files_and_shows_the_numbers_of_the_tables() {
     let place = chosen();
     let folder = place.path("out");
-    let report = String::from_utf8(bytes(&folder.join("report.md"))).unwrap();
+    let report = String::from_utf8(bytes(&folder.join("report_details.md"))).unwrap();
     for name in FIGURES {
         let file = |ending: &str| bytes(&folder.join(format!("{name}.{ending}")));
         let svg = String::from_utf8(file("svg")).unwrap();

@@ -23,6 +23,10 @@ fn the_demo_checks_itself() {
     let manifest = epikv_schemas::Manifest::open(&place.path("demo")).unwrap();
     assert_eq!(manifest.entries()[0].part.file, "problems.jsonl", "by it a killed demo is known to be one");
     assert!(manifest.entries()[0].info.get("command").is_some_and(|command| command == "demo"));
+    let report = std::fs::read_to_string(place.path("demo").join("report.md")).unwrap();
+    assert!(report.lines().count() <= 150 && report.matches("**In short**").count() == 2, "{report}");
+    let index = std::fs::read_to_string(place.path("demo").join("README.md")).unwrap();
+    assert!(DATA.iter().all(|file| index.contains(&format!("`{file}`"))), "{index}");
     other_readers_agree(&place.path("demo"));
 }
 
