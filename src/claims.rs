@@ -217,7 +217,7 @@ fn facts(row: &Row) -> Vec<String> {
     lines
 }
 
-/// Writes the page of a run to a file's text.
+/// The page of a run, and its first lines.
 pub(crate) fn page(folder: &Path) -> Result<(String, String)> {
     let run = Run::open(folder)?;
     let rows = rows(Some(&run))?;
@@ -251,6 +251,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use clap::Parser;
+    use epikv_analyzer::claims::Effect;
 
     use super::*;
     use crate::cli::Cli;
@@ -268,6 +269,10 @@ mod tests {
                 Figure::Missing { .. } => assert!(claim.says.is_none() && claim.command.is_none(), "{}", claim.id),
                 figure => {
                     assert!(claim.says.is_some() && claim.command.is_some(), "{}", claim.id);
+                    if let Figure::Runs { a, b, effect: Effect::Scope, .. } = figure {
+                        let score = |policy: &String| policy.split(';').next().map(str::to_owned);
+                        assert_eq!(score(a), score(b), "{}: a scope effect is of one score", claim.id);
+                    }
                     if let Figure::Runs { a, b, .. } = figure {
                         for policy in [a, b].into_iter().filter(|policy| *policy != "*") {
                             let parsed = epikv_eviction::parse_policies([policy.as_str()], true).expect(policy);

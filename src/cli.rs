@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Check this machine, the built-in model and the grader.
     Doctor(DoctorArgs),
-    /// List the claims of the papers, with the figures of a run beside them.
+    /// List the claims of the papers, and say which of them hold on a run.
     Claims(ClaimsArgs),
     /// Describe the record files.
     Schema(SchemaArgs),

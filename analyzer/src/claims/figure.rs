@@ -134,14 +134,14 @@ impl Figure {
                 "rho within traces of hs_l2 over band B, mean64, with the surprisal held fixed".to_owned()
             }
             Self::Trend => "rho over problems of the slope of hs_l2 over the layers with the difficulty".to_owned(),
-            Self::Agreement { a, b } => format!("Spearman's rho of {a} and {b} over the tokens of a trace"),
+            Self::Agreement { a, b } => {
+                format!("Spearman's rho of {a} and {b} over the tokens of a trace, mean over problems")
+            }
             Self::TruncationAndPosition => "rho within traces of labels by truncation with the position".to_owned(),
             Self::ImportantShare => {
                 "important tokens and prompt tokens over all tokens of a trace, mean over problems".to_owned()
             }
-            Self::Controls => {
-                "share of traces whose answer comes back when nothing is occluded, Wilson's interval".to_owned()
-            }
+            Self::Controls => "share of answers that come back when nothing is occluded, by problem".to_owned(),
             Self::Arithmetic { .. } => "arithmetic".to_owned(),
             Self::Missing { why } => format!("not measured by this toolkit: {why}"),
         }

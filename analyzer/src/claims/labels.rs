@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use epikv_schemas::{LabelToken, LabelTrace};
-use epikv_stats::moments::mean;
+use epikv_schemas::LabelToken;
 use epikv_stats::pool::clipped_z;
 use epikv_stats::proportion::wilson;
 use epikv_stats::{BinaryRanks, Confidence, RankScratch};
 
-use crate::claims::part::{Part, Scale, Test};
+use crate::claims::part::{ByProblem, Part, Scale, Test};
 use crate::claims::run::Run;
 
 /// Rho within traces of the labels by truncation with the position.
@@ -18,14 +17,14 @@ pub(crate) fn truncation_and_position(run: &Run) -> Vec<Part> {
         traces.entry(&token.trace_id).or_default().push(token);
     }
     let mut scratch = RankScratch::default();
-    let mut z = Vec::new();
-    for tokens in traces.values() {
+    let z = traces.into_iter().filter_map(|(trace, tokens)| {
         let labelled = tokens.iter().filter_map(|token| Some((token.pos as f32, token.important?)));
         let (positions, important): (Vec<f32>, Vec<bool>) = labelled.unzip();
-        let ranks = BinaryRanks::from_f32(&positions, &important, &mut scratch);
-        z.extend(ranks.and_then(|ranks| ranks.rho()).map(|rho| clipped_z(rho).0));
-    }
-    Part::of_mean("all", String::new(), Scale::Fisher, &z).into_iter().collect()
+        let rho = BinaryRanks::from_f32(&positions, &important, &mut scratch)?.rho()?;
+        Some((trace, clipped_z(rho).0))
+    });
+    let part = |(dataset, problems)| Part::of_problems(dataset, String::new(), Scale::Fisher, &problems);
+    run.by_problem(z).into_iter().filter_map(part).collect()
 }
 
 /// Important tokens over all tokens of a trace, the prompt counted as important: the published division.
@@ -36,46 +35,36 @@ pub(crate) fn important_share(run: &Run) -> Vec<Part> {
         let important = token.region == "prompt" || token.important == Some(true);
         *count = (count.0 + f64::from(u8::from(important)), count.1 + 1.0);
     }
-    let mut sets: BTreeMap<&str, BTreeMap<&str, Vec<f64>>> = BTreeMap::new();
-    for trace in run.labels.iter().filter(|trace| trace.usable) {
-        if let Some((important, n)) = counts.get(trace.trace_id.as_str()) {
-            sets.entry(&trace.dataset).or_default().entry(&trace.problem_id).or_default().push(important / n);
-        }
-    }
-    let part = |(dataset, problems): (&str, BTreeMap<&str, Vec<f64>>)| {
-        let shares: Vec<f64> = problems.values().filter_map(|shares| mean(shares)).collect();
-        Part::of_mean(dataset, String::new(), Scale::Plain, &shares)
-    };
-    sets.into_iter().filter_map(part).collect()
+    let usable = run.labels.iter().filter(|trace| trace.usable);
+    let shares = usable.filter_map(|trace| {
+        let (important, n) = counts.get(trace.trace_id.as_str())?;
+        Some((trace.trace_id.as_str(), important / n))
+    });
+    let part = |(dataset, problems)| Part::of_problems(dataset, String::new(), Scale::Plain, &problems);
+    run.by_problem(shares).into_iter().filter_map(part).collect()
 }
 
-/// Share of traces whose answer comes back when nothing is occluded.
+/// Share of answers that come back when nothing is occluded: Wilson's interval for one trace a problem, Student's t on the
+/// shares of the problems for more.
 pub(crate) fn controls(run: &Run) -> Vec<Part> {
-    let mut sets: BTreeMap<&str, Vec<&LabelTrace>> = BTreeMap::new();
-    for trace in run.labels.iter().filter(|trace| trace.original_answer.is_some()) {
-        sets.entry(&trace.dataset).or_default().push(trace);
-    }
-    let part = |(dataset, traces): (&str, Vec<&LabelTrace>)| {
-        let same = traces.iter().filter(|trace| trace.control_answer == trace.original_answer).count();
-        let (lo, hi) = wilson(same as u64, traces.len() as u64, Confidence::P95)?;
-        Some(Part {
-            dataset: dataset.to_owned(),
-            budget: None,
-            of: String::new(),
-            estimate: same as f64 / traces.len() as f64,
-            lo,
-            hi,
-            test: Test::Width,
-            n: traces.len(),
-            counts: format!("{same} of {} traces", traces.len()),
-            unequal: None,
-        })
+    let answered = run.labels.iter().filter(|trace| trace.original_answer.is_some());
+    let same = answered
+        .map(|trace| (trace.trace_id.as_str(), f64::from(u8::from(trace.control_answer == trace.original_answer))));
+    let part = |(dataset, problems): (&str, ByProblem<'_>)| {
+        if problems.values().any(|values| values.len() > 1) {
+            return Part::of_problems(dataset, String::new(), Scale::Plain, &problems);
+        }
+        let (n, same) = (problems.len(), problems.values().flatten().filter(|same| **same > 0.0).count());
+        let bounds = wilson(same as u64, n as u64, Confidence::P95)?;
+        Some(Part::of_interval(dataset, same as f64 / n as f64, bounds, Test::Width, n))
     };
-    sets.into_iter().filter_map(part).collect()
+    run.by_problem(same).into_iter().filter_map(part).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use epikv_schemas::LabelTrace;
+
     use super::*;
 
     #[test]
@@ -110,5 +99,16 @@ mod tests {
         assert!(early.hi < -0.5 && early.n == 4, "{early:?}");
         let same = &controls(&run)[0];
         assert!((same.estimate - 0.75).abs() < 1e-12 && same.lo < 0.5, "{same:?}");
+        // Eight copies of each trace are still four problems.
+        let mut copies = Run::default();
+        for copy in 0..8 {
+            let named = |id: &str| format!("{id}#{copy}");
+            copies.labels.extend(run.labels.iter().map(|t| LabelTrace { trace_id: named(&t.trace_id), ..t.clone() }));
+            copies.tokens.extend(run.tokens.iter().map(|t| LabelToken { trace_id: named(&t.trace_id), ..t.clone() }));
+        }
+        copies.truncated.clone_from(&copies.tokens);
+        let all = [important_share(&copies), truncation_and_position(&copies), controls(&copies)];
+        assert!(all.iter().all(|parts| parts.len() == 1 && parts[0].n == 4), "{all:?}");
+        assert!((all[0][0].hi - share.hi).abs() < 1e-12 && (all[1][0].hi - early.hi).abs() < 1e-9, "{all:?}");
     }
 }

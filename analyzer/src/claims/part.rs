@@ -1,5 +1,7 @@
 //! A figure that a claim is about, with its interval and what can be tested of it.
 
+use std::collections::BTreeMap;
+
 use epikv_stats::Confidence;
 use epikv_stats::moments::{mean, standard_error};
 use epikv_stats::tails::{normal_quantile, normal_two_sided, student_t_critical, student_t_two_sided};
@@ -60,6 +62,9 @@ impl Scale {
         }
     }
 }
+
+/// The values of each problem: of its traces, samples or seeds.
+pub(crate) type ByProblem<'r> = BTreeMap<&'r str, Vec<f64>>;
 
 /// What is known of the error of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -128,18 +133,31 @@ impl Part {
         }
         let (mean, se, df) = (mean(values)?, standard_error(values)?, values.len() as f64 - 1.0);
         let half = Confidence::P95.t(df)? * se;
-        Some(Self {
+        let bounds = (scale.from(mean - half), scale.from(mean + half));
+        let part = Self::of_interval(dataset, scale.from(mean), bounds, Test::Student { scale, se, df }, values.len());
+        Some(Self { of, ..part })
+    }
+
+    /// The mean over problems of the mean of each problem's values, as [`Part::of_mean`].
+    pub(crate) fn of_problems(dataset: &str, of: String, scale: Scale, problems: &ByProblem<'_>) -> Option<Self> {
+        let values: Vec<f64> = problems.values().filter_map(|values| mean(values)).collect();
+        Self::of_mean(dataset, of, scale, &values)
+    }
+
+    /// A figure with an interval of another kind.
+    pub(crate) fn of_interval(dataset: &str, estimate: f64, (lo, hi): (f64, f64), test: Test, n: usize) -> Self {
+        Self {
             dataset: dataset.to_owned(),
             budget: None,
-            of,
-            estimate: scale.from(mean),
-            lo: scale.from(mean - half),
-            hi: scale.from(mean + half),
-            test: Test::Student { scale, se, df },
-            n: values.len(),
+            of: String::new(),
+            estimate,
+            lo,
+            hi,
+            test,
+            n,
             counts: String::new(),
             unequal: None,
-        })
+        }
     }
 
     /// Two-sided p-value of the true figure being this one.

@@ -10,7 +10,7 @@ use epikv_stats::paired::paired_difference;
 use epikv_stats::tango::tango;
 use serde::{Deserialize, Serialize};
 
-use crate::claims::part::{Part, Scale, Test, Unequal};
+use crate::claims::part::{ByProblem, Part, Scale, Test, Unequal};
 use crate::claims::run::Run;
 
 /// Means of bytes that differ by less than this share are equal.
@@ -204,35 +204,20 @@ fn paired(problems: &Problems<'_>) -> Option<Part> {
         percent(&first),
         percent(&second)
     );
-    Some(Part {
-        dataset: String::new(),
-        budget: None,
-        of: String::new(),
-        estimate: found.mean_diff,
-        lo,
-        hi,
-        test: Test::Exact { p },
-        n,
-        counts,
-        unequal: None,
-    })
+    let part = Part::of_interval("", found.mean_diff, (lo, hi), Test::Exact { p }, n);
+    Some(Part { counts, ..part })
 }
 
-/// Seconds of decoding a generated token, by the run's key.
+/// Decoding seconds, and the part of them that chooses what to evict, by generation.
 type Times<'r> = BTreeMap<(&'r str, &'r str, Option<&'r str>, i32), [f64; 2]>;
 
-/// Decoding seconds, and the part of them that chooses what to evict.
 fn times(run: &Run) -> Times<'_> {
-    let of =
-        |row: &epikv_schemas::EvictionTiming| [row.wall_s - row.prefill_s, row.score_s + row.select_s + row.move_s];
-    let key = |row: &'_ epikv_schemas::EvictionTiming| (row.sample, of(row));
-    run.timings
-        .iter()
-        .map(|row| {
-            let (sample, seconds) = key(row);
-            ((row.problem_id.as_str(), row.policy.as_str(), row.budget.as_deref(), sample), seconds)
-        })
-        .collect()
+    let mut times = Times::new();
+    for row in &run.timings {
+        let seconds = [row.wall_s - row.prefill_s, row.score_s + row.select_s + row.move_s];
+        times.insert((&row.problem_id, &row.policy, row.budget.as_deref(), row.sample), seconds);
+    }
+    times
 }
 
 /// Decoding seconds a generated token under `slow`, over those under `fast`: the geometric mean over problems, one part for
@@ -264,15 +249,14 @@ pub(crate) fn time_ratio(run: &Run, fast: &str, slow: &str) -> Vec<Part> {
 pub(crate) fn overhead(run: &Run, policy: &str) -> Vec<Part> {
     let times = times(run);
     let part = |((dataset, _, budget), rows): (&Key<'_>, &Vec<&EvictionRun>)| {
-        let mut problems: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        let mut problems = ByProblem::new();
         for row in rows {
             let key = (row.problem_id.as_str(), row.policy.as_str(), row.budget.as_deref(), row.sample);
             if let Some([decoding, choosing]) = times.get(&key).filter(|[decoding, _]| *decoding > 0.0) {
                 problems.entry(&row.problem_id).or_default().push(choosing / decoding);
             }
         }
-        let shares: Vec<f64> = problems.values().filter_map(|shares| mean(shares)).collect();
-        let part = Part::of_mean(dataset, String::new(), Scale::Plain, &shares)?;
+        let part = Part::of_problems(dataset, String::new(), Scale::Plain, &problems)?;
         Some(Part { budget: budget.map(str::to_owned), ..part })
     };
     by_policy(run).iter().filter(|((_, name, _), _)| name == policy).filter_map(part).collect()

@@ -10,7 +10,7 @@ use epikv_stats::moments::mean;
 use epikv_stats::pool::clipped_z;
 use serde::{Deserialize, Serialize};
 
-use crate::claims::part::{Part, Scale, Test};
+use crate::claims::part::{ByProblem, Part, Scale, Test};
 use crate::claims::run::Run;
 use crate::study::bands::{Band, span};
 
@@ -112,10 +112,7 @@ impl Ranked {
                 problems.entry(problem).or_default().push(clipped_z(rho).0);
             }
         }
-        let means = |problems: ByProblem<'r>| {
-            problems.into_iter().filter_map(|(problem, z)| Some((problem, vec![mean(&z)?]))).collect()
-        };
-        ranks.into_iter().map(|(key, problems)| (key, means(problems))).collect()
+        ranks
     }
 }
 
@@ -124,9 +121,6 @@ type Ranks<'r> = BTreeMap<Key<'r>, ByProblem<'r>>;
 
 /// Problem set, signal and layer.
 type Key<'r> = (&'r str, &'r str, Option<i16>);
-
-/// Fisher's z of each problem.
-type ByProblem<'r> = BTreeMap<&'r str, Vec<f64>>;
 
 /// Layers of the model of a run.
 fn n_layers(run: &Run) -> usize {
@@ -144,11 +138,8 @@ fn named(signal: &str, layer: Option<i16>) -> String {
 pub(crate) fn rho(run: &Run, ranked: &Ranked, layers: Layers) -> Vec<Part> {
     let n_layers = n_layers(run);
     let part = |((dataset, signal, layer), problems): (Key<'_>, ByProblem<'_>)| {
-        let z: Vec<f64> = problems.into_values().flatten().collect();
-        layers
-            .include(layer, n_layers)
-            .then(|| Part::of_mean(dataset, named(signal, layer), Scale::Fisher, &z))
-            .flatten()
+        let included = layers.include(layer, n_layers);
+        included.then(|| Part::of_problems(dataset, named(signal, layer), Scale::Fisher, &problems)).flatten()
     };
     ranked.of(run).into_iter().filter_map(part).collect()
 }
@@ -156,22 +147,22 @@ pub(crate) fn rho(run: &Run, ranked: &Ranked, layers: Layers) -> Vec<Part> {
 /// `|z|` of one column less that of another, problem by problem. Each column has the sign of its own mean, so that a
 /// coefficient which is noise about 0 is not counted as strength. Columns are paired by layer, and by signal where the
 /// first is each signal; a second one without a layer is paired with each of the first.
-pub(crate) fn difference(run: &Run, a: &Ranked, b: &Ranked, layers: Layers) -> Vec<Part> {
+pub(crate) fn difference<'r>(run: &'r Run, a: &Ranked, b: &Ranked, layers: Layers) -> Vec<Part> {
     let n_layers = n_layers(run);
     let (first, second) = (a.of(run), b.of(run));
-    let oriented = |problems: &ByProblem<'_>| -> Option<f64> {
-        let z: Vec<f64> = problems.values().flatten().copied().collect();
-        Some(mean(&z)?.signum())
+    let means = |problems: &ByProblem<'r>| -> BTreeMap<&'r str, f64> {
+        problems.iter().filter_map(|(problem, z)| Some((*problem, mean(z)?))).collect()
     };
-    let part = |((dataset, signal, layer), problems): (&Key<'_>, &ByProblem<'_>)| {
+    let sign = |z: &BTreeMap<&str, f64>| z.values().sum::<f64>().signum();
+    let part = |((dataset, signal, layer), problems): (&Key<'r>, &ByProblem<'r>)| {
         if !layers.include(*layer, n_layers) && a.signal != "*" {
             return None;
         }
         let other = if b.signal == "*" { *signal } else { b.signal.as_str() };
         let others = second.get(&(*dataset, other, *layer)).or_else(|| second.get(&(*dataset, other, None)))?;
-        let (sign, other_sign) = (oriented(problems)?, oriented(others)?);
-        let pairs = problems.iter().filter_map(|(problem, z)| Some((z[0], others.get(problem)?[0])));
-        let differences: Vec<f64> = pairs.map(|(z, other)| sign * z - other_sign * other).collect();
+        let (own, others) = (means(problems), means(others));
+        let pairs = own.iter().filter_map(|(problem, z)| Some((z, others.get(problem)?)));
+        let differences: Vec<f64> = pairs.map(|(z, other)| sign(&own) * z - sign(&others) * other).collect();
         Part::of_mean(dataset, named(signal, *layer), Scale::Plain, &differences)
     };
     first.iter().filter_map(part).collect()
@@ -181,8 +172,9 @@ pub(crate) fn difference(run: &Run, a: &Ranked, b: &Ranked, layers: Layers) -> V
 pub(crate) fn given_surprisal(run: &Run) -> Vec<Part> {
     let part = |row: &epikv_schemas::BandSurprisal| {
         let estimate = row.rho_given?;
-        let counts = format!("without it {:+.3}", row.rho?);
-        Some(by_width(&row.dataset, estimate, row.given_lo.zip(row.given_hi)?, row.n_problems?, counts))
+        let n = usize::try_from(row.n_problems?).ok()?;
+        let part = Part::of_interval(&row.dataset, estimate, row.given_lo.zip(row.given_hi)?, Test::Width, n);
+        Some(Part { counts: format!("without it {:+.3}", row.rho?), ..part })
     };
     run.surprisal.iter().filter_map(part).collect()
 }
@@ -190,43 +182,26 @@ pub(crate) fn given_surprisal(run: &Run) -> Vec<Part> {
 /// Rho over problems of the slope of `hs_l2` over the layers with the difficulty.
 pub(crate) fn trend(run: &Run) -> Vec<Part> {
     let part = |row: &epikv_schemas::DifficultyRow| {
-        let found =
-            by_width(&row.dataset, row.statistic?, row.boot_lo.zip(row.boot_hi)?, row.n_problems?, String::new());
-        Some(Part { test: Test::Exact { p: row.p? }, ..found })
+        let n = usize::try_from(row.n_problems?).ok()?;
+        let bounds = row.boot_lo.zip(row.boot_hi)?;
+        Some(Part::of_interval(&row.dataset, row.statistic?, bounds, Test::Exact { p: row.p? }, n))
     };
     let is_mean = |row: &&epikv_schemas::DifficultyRow| row.smoothing == "mean64" && row.unit == "trend";
     run.difficulty.iter().filter(is_mean).filter_map(part).collect()
 }
 
-fn by_width(dataset: &str, estimate: f64, (lo, hi): (f64, f64), n: i32, counts: String) -> Part {
-    Part {
-        dataset: dataset.to_owned(),
-        budget: None,
-        of: String::new(),
-        estimate,
-        lo,
-        hi,
-        test: Test::Width,
-        n: usize::try_from(n).unwrap_or(0),
-        counts,
-        unequal: None,
-    }
-}
-
 /// Spearman's rho between two signals over the tokens of a trace, a part for each problem set.
 pub(crate) fn agreement(run: &Run, a: &str, b: &str) -> Vec<Part> {
-    let mut sets: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+    // A row for each budget has the same coefficient.
+    let mut traces: BTreeMap<&str, f64> = BTreeMap::new();
     for row in &run.agreement {
         let is = [(a, b), (b, a)].contains(&(row.score_a.as_str(), row.score_b.as_str()));
         if let Some(rho) = row.spearman.filter(|_| is) {
-            sets.entry(&row.dataset).or_default().insert(&row.trace_id, clipped_z(rho).0);
+            traces.insert(&row.trace_id, clipped_z(rho).0);
         }
     }
-    let part = |(dataset, traces): (&str, BTreeMap<&str, f64>)| {
-        let z: Vec<f64> = traces.into_values().collect();
-        Part::of_mean(dataset, String::new(), Scale::Fisher, &z)
-    };
-    sets.into_iter().filter_map(part).collect()
+    let part = |(dataset, problems)| Part::of_problems(dataset, String::new(), Scale::Fisher, &problems);
+    run.by_problem(traces).into_iter().filter_map(part).collect()
 }
 
 #[cfg(test)]

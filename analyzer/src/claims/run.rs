@@ -1,5 +1,6 @@
 //! The tables of a folder of results, as far as claims read them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use epikv_schemas::{
@@ -7,6 +8,7 @@ use epikv_schemas::{
     LabelTrace, Provenance, Record, read_table,
 };
 
+use crate::claims::part::ByProblem;
 use crate::error::{Error, Result};
 
 /// Where a run keeps labels by truncation, beside those by occlusion.
@@ -51,6 +53,32 @@ impl Run {
             Some(model) => Ok(Self { model, ..run }),
             None => Err(Error::NoResults { folder: folder.to_owned() }),
         }
+    }
+}
+
+impl Run {
+    /// Problem set and problem of each trace; a trace that no table tells of is a problem of its own.
+    pub(crate) fn problems(&self) -> BTreeMap<&str, (&str, &str)> {
+        let ranked = self.by_trace.iter().map(|row| {
+            (row.trace_id.as_str(), (row.dataset.as_str(), row.problem_id.as_deref().unwrap_or(&row.trace_id)))
+        });
+        let labelled =
+            self.labels.iter().map(|row| (row.trace_id.as_str(), (row.dataset.as_str(), row.problem_id.as_str())));
+        ranked.chain(labelled).collect()
+    }
+
+    /// The values of traces by problem set and problem.
+    pub(crate) fn by_problem<'r>(
+        &'r self,
+        values: impl IntoIterator<Item = (&'r str, f64)>,
+    ) -> BTreeMap<&'r str, ByProblem<'r>> {
+        let problems = self.problems();
+        let mut sets: BTreeMap<&str, ByProblem<'_>> = BTreeMap::new();
+        for (trace, value) in values {
+            let (dataset, problem) = problems.get(trace).copied().unwrap_or(("all", trace));
+            sets.entry(dataset).or_default().entry(problem).or_default().push(value);
+        }
+        sets
     }
 }
 
